@@ -31,9 +31,7 @@ def written_whole(path: str | Path) -> Iterator[Path]:
     """
     path = Path(path)
     if not path.parent.is_dir():
-        raise InvalidInput(
-            f"cannot write {path}: the folder {path.parent} does not exist; create it first"
-        )
+        raise InvalidInput(f"cannot write {path}: the folder {path.parent} does not exist; create it first")
     handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
     os.close(handle)
     partial = Path(name)
@@ -69,17 +67,13 @@ def load_arrays(path: str | Path, *, max_bytes: int = 2**32) -> dict[str, np.nda
         with zipfile.ZipFile(path) as archive:
             unpacked = sum(entry.file_size for entry in archive.infolist())
         if unpacked > max_bytes:
-            raise InvalidInput(
-                f"{path} unpacks to {unpacked:,} bytes, over the limit of {max_bytes:,}"
-            )
+            raise InvalidInput(f"{path} unpacks to {unpacked:,} bytes, over the limit of {max_bytes:,}")
         with np.load(path, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
     except (zipfile.BadZipFile, EOFError, KeyError, ValueError) as error:
         if isinstance(error, InvalidInput):
             raise
-        raise InvalidInput(
-            f"{path} is not a readable .npz file of plain arrays: {error}"
-        ) from error
+        raise InvalidInput(f"{path} is not a readable .npz file of plain arrays: {error}") from error
 
 
 def _umask() -> int:

@@ -91,9 +91,7 @@ class TreeBuilder:
         """Add a chance node and return its number."""
         return self._add(parent, CHANCE, -1, action, probability, 0.0)
 
-    def leaf(
-        self, payoff: float, parent: int = -1, action: int = 0, probability: float = 1.0
-    ) -> int:
+    def leaf(self, payoff: float, parent: int = -1, action: int = 0, probability: float = 1.0) -> int:
         """Add a leaf with what player 1 gets there."""
         return self._add(parent, TERMINAL, -1, action, probability, payoff)
 
@@ -184,9 +182,7 @@ class TreeBuilder:
 def _check_payoffs(tree: GameTree) -> None:
     bad = np.flatnonzero(~np.isfinite(tree.payoff))
     if len(bad):
-        raise InvalidInput(
-            f"payoffs must be finite, found {tree.payoff[bad[0]]} at node {bad[0]} (depth-first count)"
-        )
+        raise InvalidInput(f"payoffs must be finite, found {tree.payoff[bad[0]]} at node {bad[0]} (depth-first count)")
 
 
 def _check_chance(tree: GameTree) -> None:
