@@ -12,17 +12,21 @@ Every system works inside the tool its users already have and is imported when f
 from importlib import import_module
 from types import ModuleType
 
-from firstlight.catalogue import FIELDS
-
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> ModuleType:
     """Import a field's package (``firstlight.games``) the first time it is named."""
-    if name in FIELDS:
+    if name in _fields():
         return import_module(f"firstlight.{name}")
     raise AttributeError(f"module 'firstlight' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *FIELDS})
+    return sorted({*globals(), *_fields()})
+
+
+def _fields() -> set[str]:
+    from firstlight.catalogue import working
+
+    return {system.field for system in working()}

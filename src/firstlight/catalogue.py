@@ -3,11 +3,14 @@
 The core knows a system only by this table; its parts are imported by dotted path when asked for.
 """
 
+import sys
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
-from firstlight.errors import InvalidInput
+from firstlight.errors import InvalidInput, MissingExtra
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,17 @@ class System:
         return self.path.partition(".")[0]
 
     def part(self, name: str = "") -> ModuleType:
-        """Import the system's package, or one of its modules such as ``"claims"``."""
-        return import_module(".".join(filter(None, ("firstlight", self.path, name))))
+        """Import the system's package, or one of its modules such as ``"claims"``.
+
+        Raises
+        ------
+        MissingExtra
+            If a library of the system's extra is not installed.
+        """
+        try:
+            return import_module(".".join(filter(None, ("firstlight", self.path, name))))
+        except ModuleNotFoundError as error:
+            raise missing_extra(error, self.field) from error
 
 
 SYSTEMS = (
@@ -183,5 +195,45 @@ def find(name: str) -> System:
             if not system.works:
                 raise InvalidInput(f"{name} is planned and not yet built; see: firstlight list")
             return system
-    known = ", ".join(system.path for system in working())
-    raise InvalidInput(f"no system is named {name!r}; these work: {known}")
+    names = [name for system in working() for name in (system.path, system.command)]
+    close = get_close_matches(name, names, n=1)
+    advice = f"did you mean {close[0]}?" if close else f"these work: {', '.join(s.path for s in working())}"
+    raise InvalidInput(f"no system is named {name!r}; {advice}")
+
+
+def missing_extra(error: ModuleNotFoundError, field: str) -> ImportError:
+    """Say which extra brings the library an import missed; a missing module of our own is a bug and stays one."""
+    library = (error.name or "").partition(".")[0]
+    return error if library in ("", "firstlight") else MissingExtra(library, field)
+
+
+def as_markdown() -> str:
+    """Return the table of systems for the README, those that work today first."""
+    lines = ["| System | What you get | Works inside | Paper | Today |", "|---|---|---|---|---|"]
+    for system in sorted(SYSTEMS, key=lambda system: not system.works):
+        today = "**works**" if system.works else "planned"
+        lines.append(f"| `{system.path}` | {system.summary} | {system.host} | {system.paper} | {today} |")
+    return "\n".join(lines)
+
+
+def with_table(readme: str) -> str:
+    """Return a README's text with the table of systems between its two markers.
+
+    Raises
+    ------
+    InvalidInput
+        If the markers are missing.
+    """
+    before, opening, rest = readme.partition("<!-- systems -->")
+    _, closing, after = rest.partition("<!-- /systems -->")
+    if not (opening and closing):
+        raise InvalidInput("expected the lines '<!-- systems -->' and '<!-- /systems -->' around the table")
+    return f"{before}{opening}\n{as_markdown()}\n{closing}{after}"
+
+
+if __name__ == "__main__":  # python -m firstlight.catalogue README.md
+    from firstlight.files import written_whole
+
+    readme = Path(sys.argv[1])
+    with written_whole(readme) as partial:
+        partial.write_text(with_table(readme.read_text(encoding="utf-8")), encoding="utf-8")

@@ -3,6 +3,9 @@
 Each is also the built-in exception it refines, so ``except ValueError`` keeps working.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 
 class FirstlightError(Exception):
     """Base of every error raised on purpose by Firstlight; its text is one clear line."""
@@ -16,17 +19,19 @@ class MissingExtra(FirstlightError, ImportError):
     """An optional dependency is not installed; the text names the extra that brings it."""
 
     def __init__(self, module: str, extra: str) -> None:
-        super().__init__(f"{module} is not installed; run: pip install 'firstlight[{extra}]'")
+        super().__init__(module, extra)  # the arguments themselves, from which it is rebuilt in another process
+
+    def __str__(self) -> str:
+        module, extra = self.args
+        return f"{module} is not installed; run: pip install 'firstlight[{extra}]'"
 
 
 class Interrupted(FirstlightError):
-    """Long work was stopped by Ctrl-C; what was finished is kept.
+    """Long work was stopped before its end, mostly by Ctrl-C; `finished` holds what was completed, by key."""
 
-    Attributes
-    ----------
-    finished : what was completed before the stop, by key.
-    """
+    def __init__(self, message: str, finished: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message, finished)
+        self.finished: Mapping[str, Any] = finished or {}
 
-    def __init__(self, message: str, finished: dict | None = None) -> None:
-        super().__init__(message)
-        self.finished = finished or {}
+    def __str__(self) -> str:
+        return self.args[0]

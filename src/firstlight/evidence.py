@@ -7,14 +7,18 @@ A claim is a function that measures itself against a peer in the same run::
         ...
         return Measurement("largest relative error", error, bar=1e-12, better="lower", peer="ot.emd2")
 
-Claims of a system stand in its ``claims.py``, in the order in which the report prints them.
+Claims of a system stand in its ``claims.py``, in the order in which the report prints them; the
+docstring of a claim is printed too, as the account of how it was measured.
 """
 
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Literal, TypeVar
+
+from firstlight.errors import InvalidInput
 
 T = TypeVar("T")
 
@@ -52,27 +56,49 @@ class Measurement:
     peer_value : the same quantity of the peer, where there is one.
     rows : a table behind the figure, one mapping per row with the same keys.
     plot : draws the picture behind the figure on matplotlib axes.
+
+    Raises
+    ------
+    InvalidInput
+        If `better` is not one of the three words, or the bar does not fit it.
     """
 
     quantity: str
-    value: float
-    bar: float | tuple[float, float]
+    value: float | int
+    bar: float | int | tuple[float | int, float | int]
     better: Literal["lower", "higher", "within"] = "lower"
     unit: str = ""
     peer: str = ""
-    peer_value: float | None = None
+    peer_value: float | int | None = None
     rows: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
     plot: Callable[[Any], Any] | None = field(default=None, repr=False)
 
+    def __post_init__(self) -> None:
+        if self.better not in ("lower", "higher", "within"):
+            raise InvalidInput(f"better must be 'lower', 'higher' or 'within', got {self.better!r}")
+        if isinstance(self.bar, tuple) != (self.better == "within"):
+            raise InvalidInput(f"a pair as bar goes with better='within', got {self.bar!r} and {self.better!r}")
+
     @property
     def holds(self) -> bool:
-        """Whether the measured value is on the good side of the bar; NaN never is."""
-        if math.isnan(self.value):
-            return False
+        """Whether the value is finite and on the good side of the bar, the bar itself included."""
         if isinstance(self.bar, tuple):
             lowest, highest = self.bar
-            return lowest <= self.value <= highest
-        return self.value <= self.bar if self.better == "lower" else self.value >= self.bar
+        else:
+            lowest, highest = (-math.inf, self.bar) if self.better == "lower" else (self.bar, math.inf)
+        return bool(math.isfinite(self.value) and lowest <= self.value <= highest)
+
+    def text(self, *figures: float | int) -> str:
+        """Write figures of this quantity for reading, with their unit: ``12,346 it/s``, ``2.3e-5 … 2.9e-5``."""
+        space = "" if self.unit in ("", "×", "%") else "\N{NO-BREAK SPACE}"
+        return " … ".join(map(readable, figures)) + space + self.unit
+
+    @property
+    def bar_text(self) -> str:
+        """The bar with its unit and its direction: ``≤ 1e-12``, ``≥ 100×``, ``2.3e-5 … 2.9e-5``."""
+        if isinstance(self.bar, tuple):
+            return self.text(*self.bar)
+        return ("≤" if self.better == "lower" else "≥") + "\N{NO-BREAK SPACE}" + self.text(self.bar)
 
 
 @dataclass(frozen=True)
@@ -90,6 +116,11 @@ class Claim:
     source: str
     measure: Callable[[Budget], Measurement]
 
+    @property
+    def protocol(self) -> str:
+        """How it is measured: the docstring of the measuring function."""
+        return inspect.getdoc(self.measure) or ""
+
     def __call__(self, budget: Budget) -> Measurement:
         """Measure the claim."""
         return self.measure(budget)
@@ -97,13 +128,23 @@ class Claim:
 
 def claim(statement: str, *, source: str) -> Callable[[Callable[[Budget], Measurement]], Claim]:
     """Turn a measuring function into a `Claim`."""
-
-    def register(measure: Callable[[Budget], Measurement]) -> Claim:
-        return Claim(statement, source, measure)
-
-    return register
+    return lambda measure: Claim(statement, source, measure)
 
 
 def claims_in(module: ModuleType) -> list[Claim]:
     """Return the claims of a module in the order of its text."""
     return [thing for thing in vars(module).values() if isinstance(thing, Claim)]
+
+
+def readable(number: float | int) -> str:
+    """Write a number for reading, to four significant digits.
+
+    >>> [readable(x) for x in (0.25, 12345.6, 2.53e-5, 1.9e-4, 7, float("inf"))]
+    ['0.25', '12,346', '2.53e-5', '1.9e-4', '7', '∞']
+    """
+    if not math.isfinite(number):
+        return str(float(number)).replace("inf", "∞")
+    if number and not 1e-3 <= abs(number) < 1e7:
+        digits, _, exponent = f"{number:.3e}".partition("e")
+        return f"{float(digits):g}e{int(exponent)}"
+    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"

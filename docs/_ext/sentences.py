@@ -1,0 +1,44 @@
+"""Our docstrings, made ready for numpydoc.
+
+We write ``name : a sentence about it``, since the type stands in the signature, and a return value as plain sentences.
+numpydoc takes what stands there for a type, which ends with its line; this moves the sentences to where they belong.
+"""
+
+import re
+
+from sphinx.application import Sphinx
+
+SENTENCES_OF_NAMES = ("Parameters", "Other Parameters", "Attributes")
+PLAIN_SENTENCES = ("Returns", "Yields")
+
+
+def prepare(lines: list[str]) -> list[str]:
+    """Return the lines of a docstring in numpydoc's form."""
+    prepared, section = [], ""
+    for place, line in enumerate(lines):
+        underline = lines[place + 1] if place + 1 < len(lines) else ""
+        if re.fullmatch("-{3,}", underline):
+            section = line.strip()
+        name, colon, sentence = line.partition(" : ")
+        if section in SENTENCES_OF_NAMES and colon and not line.startswith(" "):
+            prepared += [name, f"    {sentence}"]
+        elif section in PLAIN_SENTENCES and _continues(lines, place):
+            prepared[-1] += f" {line}"
+        else:
+            prepared.append(line)
+    return prepared
+
+
+def _continues(lines: list[str], place: int) -> bool:
+    """Whether this line and the one above it are text of the same paragraph."""
+    return all(re.match(r"[^-\s]", line) for line in lines[place - 1 : place + 1])
+
+
+def _prepare_in_place(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    lines[:] = prepare(lines)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Prepare every docstring before numpydoc, which listens at priority 500."""
+    app.connect("autodoc-process-docstring", _prepare_in_place, priority=400)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
