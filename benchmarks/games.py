@@ -67,7 +67,7 @@ def main() -> None:
         ),
         "Payoffs multiplied: largest change of the relative course": units(FlatGame.from_openspiel("leduc_poker")),
         "The 3 × 3 game after 100,000 rounds": [
-            {"method": name, "gap": gap} for name, gap in slow_game_gaps(copies=7 if options.quick else 31).items()
+            {"method": name, "gap": gap} for name, gap in slow_game_gaps(copies=31 if options.quick else 101).items()
         ],
         "Random matrix games: geometric mean of gap / std": random_cells(options.quick),
     }

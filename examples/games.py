@@ -42,8 +42,8 @@ print(pyspiel.exploitability(pyspiel.load_game("leduc_poker"), policy))
 # Every method of the package runs on the same game. CFR+ and its predictive relative PCFR+ are the usual ones.
 
 ax = equilibrium.plot()
-for method in ("pcfr+", "cfr+"):
+for method, colour in (("pcfr+", "#009E73"), ("cfr+", "#CC79A7")):
     course = CFRSolver(game, method).run(equilibrium.iterations)
-    ax.loglog(course.checked_at, course.exploitabilities, label=method)
+    ax.loglog(course.checked_at, course.exploitabilities, color=colour, label=method)
 ax.legend(frameon=False)
 plt.show()

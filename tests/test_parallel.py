@@ -4,141 +4,123 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 from functools import partial
 from pathlib import Path
 
-import dask
 import numpy as np
 import psutil
 import pytest
 from distributed import LocalCluster
 
-from firstlight.errors import FirstlightError, InvalidInput
+from firstlight.errors import InvalidInput
+from firstlight.files import load_arrays
 from firstlight.parallel import run
+
+SIX = {f"mol_{n}": float(n) for n in range(6)}
 
 
 def square(x: float) -> float:
     return x * x
 
 
-def powers(x: float) -> dict[str, np.ndarray]:
-    return {"x": np.array(x), "powers": x ** np.arange(4.0)}
+def inverse(x: float) -> float:
+    return 1 / x
 
 
 def noted_powers(diary: Path, x: float) -> dict[str, np.ndarray]:
-    """Also write down that the job was run."""
+    """Return the first powers of a number, and write down that the job was run."""
     with diary.open("a") as file:
         file.write(f"{x:g}\n")
-    return powers(x)
-
-
-def inverse(x: float) -> float:
-    return 1 / x
+    return {"x": np.array(x), "powers": x ** np.arange(4.0)}
 
 
 def deadly(x: int) -> int:
     if x == 3:
         os.kill(os.getpid(), signal.SIGKILL)  # as the system does when memory runs out
-    time.sleep(0.05)
     return x
 
 
-def assert_powers(results, keys) -> None:
-    assert list(results) == keys
-    for number, key in enumerate(keys):
-        np.testing.assert_array_equal(results[key]["powers"], np.power(float(number), np.arange(4)))
-        assert results[key]["x"] == number
+def assert_powers(files) -> None:
+    assert list(files) == list(SIX)
+    for key, file in files.items():
+        stored = load_arrays(file)
+        np.testing.assert_array_equal(stored["powers"], np.power(SIX[key], np.arange(4)))
+        assert stored["x"] == SIX[key]
+
+
+def complete(outcome):
+    results, failures = outcome
+    assert failures == {}
+    return results
 
 
 def test_results_are_those_of_a_loop_and_in_its_order():
-    jobs = np.random.default_rng(2).normal(size=30).tolist()
-    keys = [f"job {n}" for n in range(30)]
-    assert list(run(square, jobs, keys=keys, workers=2).complete().items()) == list(
-        zip(keys, map(square, jobs), strict=True)
-    )
-
-
-def test_jobs_without_keys_are_numbered():
-    assert run(square, iter([3, 4]), workers=2).complete() == {"0": 9, "1": 16}
-    assert run(square, [], workers=2).complete() == {}
+    jobs = {f"job {n}": x for n, x in enumerate(np.random.default_rng(2).normal(size=30).tolist())}
+    results = complete(run(square, jobs, workers=2))
+    assert list(results.items()) == [(key, square(x)) for key, x in jobs.items()]
+    assert run(square, {}, workers=2) == ({}, {})
 
 
 def test_stored_results_are_not_computed_again(tmp_path):
-    keys = [f"mol_{n}" for n in range(6)]
-    job = partial(noted_powers, tmp_path / "diary")
-    call = partial(run, job, [float(n) for n in range(6)], keys=keys, folder=tmp_path / "out", workers=2)
-    assert_powers(call().complete(), keys)
+    call = partial(run, partial(noted_powers, tmp_path / "diary"), SIX, folder=tmp_path / "out", workers=2)
+    assert_powers(complete(call()))
     (tmp_path / "out" / "mol_4.npz").unlink()
-    assert_powers(call().complete(), keys)
+    assert_powers(complete(call()))
     assert sorted((tmp_path / "diary").read_text().split()) == ["0", "1", "2", "3", "4", "4", "5"]
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(f"{key}.npz" for key in keys)
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(f"{key}.npz" for key in SIX)
 
 
-def test_failures_do_not_stop_the_others_and_are_tried_again(tmp_path, capsys):
-    jobs, keys = [1.0, 0.0, 2.0, 0.0], ["a", "b", "c", "d"]
-    done = run(inverse, jobs, keys=keys, workers=2)
-    assert dict(done.results) == {"a": 1.0, "c": 0.5}
-    assert done.failures["b"].startswith("Traceback")
-    assert sorted(done.failures) == ["b", "d"]
-    line = (
-        "2 of 4 jobs failed; b: ZeroDivisionError: float division by zero; d: ZeroDivisionError: float division by zero"
-    )
-    assert capsys.readouterr().err.strip() == line
-    with pytest.raises(FirstlightError, match="^" + line):
-        done.complete()
-    stored = run(lambda x: {"inverse": np.array(1 / x)}, jobs, keys=keys, folder=tmp_path, workers=2)
-    assert (list(stored.results), sorted(stored.failures)) == (["a", "c"], ["b", "d"])
-    mended = run(lambda x: {"inverse": np.array(0.0)}, jobs, keys=keys, folder=tmp_path, workers=2)
-    assert [float(mended.complete()[key]["inverse"]) for key in keys] == [1.0, 0.0, 0.5, 0.0]
+def test_failures_do_not_stop_the_others_and_are_tried_again(tmp_path):
+    jobs = {"a": 1.0, "b": 0.0, "c": 2.0, "d": 0.0}
+    results, failures = run(inverse, jobs, workers=2)
+    assert results == {"a": 1.0, "c": 0.5}
+    assert sorted(failures) == ["b", "d"]
+    assert failures["b"].startswith("Traceback")
+    assert "return 1 / x" in failures["b"]
+    assert failures["b"].endswith("ZeroDivisionError: float division by zero\n")
+    stored, failures = run(lambda x: {"inverse": np.array(1 / x)}, jobs, folder=tmp_path, workers=2)
+    assert (list(stored), sorted(failures)) == (["a", "c"], ["b", "d"])
+    mended = complete(run(lambda x: {"inverse": np.array(0.0)}, jobs, folder=tmp_path, workers=2))
+    assert [float(load_arrays(file)["inverse"]) for file in mended.values()] == [1.0, 0.0, 0.5, 0.0]
 
 
-def test_job_that_takes_its_process_down_costs_only_its_own_result():
-    done = run(deadly, range(8), workers=2)
-    assert done.results == {str(x): x for x in range(8) if x != 3}
-    assert list(done.failures) == ["3"]
-    assert "SIGKILL" in done.failures["3"]
-    assert done.summary().startswith("1 of 8 jobs failed; 3: the job took its process down")
+def test_a_job_that_takes_its_process_down_costs_only_those_under_way():
+    jobs = {str(x): x for x in range(20)}
+    results, failures = run(deadly, jobs, workers=2)
+    assert "SIGKILL" in failures["3"]
+    assert len(failures) <= 4  # two jobs for each of two processes
+    assert results == {key: x for key, x in jobs.items() if key not in failures}
 
 
-def test_results_that_cannot_be_stored_or_sent_are_failures(tmp_path):
-    stored = run(lambda x: x, [1.5, {"a": [object()]}], keys=["number", "object"], folder=tmp_path, workers=2)
-    assert "mapping of names to arrays, got float" in stored.failures["number"]
-    assert "array 'a' holds Python objects" in stored.failures["object"]
-    sent = run(lambda x: (y for y in [x]), [1], workers=2)
-    assert "pickle" in sent.failures["0"]
+class Unsendable(Exception):
+    """Cannot be unpickled, as its text is not what it is made from."""
+
+    def __init__(self, code: int, reason: str) -> None:
+        super().__init__(f"{code}: {reason}")
 
 
-def test_jobs_are_taken_from_a_generator_only_as_fast_as_they_end(tmp_path):
-    ahead = []
+def test_results_and_errors_that_cannot_be_stored_or_sent_are_failures(tmp_path):
+    jobs = {"number": 1.5, "object": {"a": [object()]}}
+    _, failures = run(lambda x: x, jobs, folder=tmp_path, workers=2)
+    assert "must be a mapping, not float" in failures["number"]
+    assert "Object arrays cannot be saved" in failures["object"]
+    assert list(tmp_path.iterdir()) == []
+    assert "pickle" in run(lambda x: (y for y in [x]), {"generator": 1}, workers=2)[1]["generator"]
 
-    def jobs():
-        for number in range(30):
-            ahead.append(number - len(list(tmp_path.glob("*.npz"))))
-            yield float(number)
+    def fail(x):
+        raise Unsendable(x, "no convergence")
 
-    keys = [f"n{n}" for n in range(30)]
-    assert_powers(run(powers, jobs(), keys=keys, folder=tmp_path, workers=2).complete(), keys)
-    assert max(ahead) <= 4
-
-
-def test_an_error_of_the_job_generator_is_raised():
-    def jobs():
-        yield 1
-        raise RuntimeError("no more molecules")
-
-    with pytest.raises(RuntimeError, match="no more molecules"):
-        run(square, jobs(), workers=2)
+    assert "7: no convergence" in run(fail, {"a": 7}, workers=2)[1]["a"]
 
 
 def test_workers_hold_libraries_to_one_thread():
     def threads(_):
-        import torch
+        import numba
 
-        return torch.get_num_threads()
+        return numba.get_num_threads()
 
-    assert run(threads, [0], workers=2).complete() == {"0": 1}
+    assert complete(run(threads, {"": 0}, workers=2)) == {"": 1}
 
 
 INTERRUPTED = """
@@ -152,7 +134,7 @@ def slow(x):
     return {{"x": np.array(x)}}
 
 try:
-    run(slow, range(200), keys=[f"k{{n}}" for n in range(200)], folder={folder!r}, workers=2)
+    run(slow, {{f"k{{n}}": n for n in range(200)}}, folder={folder!r}, workers=2)
 except Interrupted as stop:
     print(len(stop.finished), stop, flush=True)
 """
@@ -160,12 +142,12 @@ except Interrupted as stop:
 
 @pytest.mark.parametrize("stored", [True, False])
 def test_ctrl_c_keeps_what_is_finished_and_leaves_no_process(tmp_path, stored):
-    folder = tmp_path / "out" if stored else None
-    script = tmp_path / "jobs.py"
-    script.write_text(textwrap.dedent(INTERRUPTED.format(folder=str(folder) if stored else None)))
-    command = [sys.executable, str(script)]
+    folder = tmp_path / "out"
+    command = [sys.executable, "-c", INTERRUPTED.format(folder=str(folder) if stored else None)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
-    children = wait_for_workers(process)
+    parent = psutil.Process(process.pid)
+    wait_until(lambda: len(parent.children(recursive=True)) >= 3)  # the workers and what watches over them
+    children = parent.children(recursive=True)
     if stored:
         wait_until(lambda: len(list(folder.glob("*.npz"))) >= 3)
     else:
@@ -185,13 +167,6 @@ def test_ctrl_c_keeps_what_is_finished_and_leaves_no_process(tmp_path, stored):
         assert "in .finished" in out
 
 
-def wait_for_workers(process: subprocess.Popen) -> list[psutil.Process]:
-    """The two workers and whatever else the run has started."""
-    parent = psutil.Process(process.pid)
-    wait_until(lambda: len(parent.children(recursive=True)) >= 3)
-    return parent.children(recursive=True)
-
-
 def wait_until(happened, seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not happened():
@@ -201,57 +176,32 @@ def wait_until(happened, seconds: float = 60) -> None:
 
 @pytest.fixture(scope="module")
 def cluster():
-    # A job that kills its worker is given up at once, where Dask would let it kill three more.
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), LocalCluster(**options) as cluster:
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
         yield cluster
 
 
 def test_dask_cluster_gives_what_the_cores_give(cluster, tmp_path):
-    keys = [f"mol_{n}" for n in range(12)]
-    jobs = [float(n) for n in range(12)]
-    call = partial(run, keys=keys, scheduler=cluster.scheduler_address)
-    assert call(square, jobs).complete() == run(square, jobs, keys=keys, workers=2).complete()
+    on_cluster = partial(run, scheduler=cluster.scheduler_address)
+    assert complete(on_cluster(square, SIX)) == complete(run(square, SIX, workers=2))
     job = partial(noted_powers, tmp_path / "diary")
     for _ in range(2):
-        assert_powers(call(job, jobs, folder=tmp_path / "out").complete(), keys)
-    assert len((tmp_path / "diary").read_text().split()) == 12
-    pids = call(lambda _: (time.sleep(0.1), os.getpid())[1], jobs).complete().values()
+        assert_powers(complete(on_cluster(job, SIX, folder=tmp_path / "out")))
+    assert len((tmp_path / "diary").read_text().split()) == 6
+    pids = complete(on_cluster(lambda _: (time.sleep(0.1), os.getpid())[1], SIX)).values()
     assert os.getpid() not in pids
     assert len(set(pids)) == 2
+    results, failures = on_cluster(inverse, {"a": 1.0, "b": 0.0, "c": 2.0})
+    assert results == {"a": 1.0, "c": 0.5}
+    assert "ZeroDivisionError" in failures["b"]
 
 
-def test_failures_on_a_dask_cluster_do_not_stop_the_others(cluster):
-    done = run(inverse, [1.0, 0.0, 2.0], scheduler=cluster.scheduler_address)
-    assert done.results == {"0": 1.0, "2": 0.5}
-    assert "ZeroDivisionError" in done.failures["1"]
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nowhere"])
+def test_a_scheduler_that_does_not_answer_is_named(address):
+    with pytest.raises(InvalidInput, match=f"no Dask scheduler answers at {address}"):
+        run(square, SIX, scheduler=address)
 
 
-def test_job_that_kills_a_dask_worker_is_a_failure_and_the_cluster_goes_on(cluster):
-    done = run(deadly, [3], scheduler=cluster.scheduler_address)
-    assert "KilledWorker" in done.failures["0"]
-    assert run(deadly, [4, 5], scheduler=cluster.scheduler_address).complete() == {"0": 4, "1": 5}
-
-
-def test_a_generator_of_more_or_fewer_jobs_than_keys_is_noticed_at_its_end():
-    for number, message in ((1, "fewer jobs than the 2 keys"), (3, "more jobs than the 2 keys")):
-        with pytest.raises(InvalidInput, match=message):
-            run(square, iter(range(number)), keys=["a", "b"], workers=2)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"keys": ["a", "a"]}, "a key of its own"),
-        ({"keys": ["a"]}, "1 keys for 2 jobs"),
-        ({"keys": ["a", "../b"], "folder": "out"}, "'../b' cannot name a file"),
-        ({"folder": "out"}, "need keys"),
-        ({"workers": 0}, "at least 1, got 0"),
-        ({"scheduler": "tcp://127.0.0.1:9"}, "no Dask scheduler answers at tcp://127.0.0.1:9"),
-        ({"scheduler": "nowhere"}, "no Dask scheduler answers at nowhere"),
-    ],
-)
-def test_bad_input_gives_one_clear_error(tmp_path, monkeypatch, options, message):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InvalidInput, match=message):
-        run(square, [1, 2], **({"workers": 2} | options))
+def test_a_key_that_would_leave_the_folder_is_refused(tmp_path):
+    with pytest.raises(InvalidInput, match=r"'\.\./b' cannot name a file"):
+        run(square, {"a": 1.0, "../b": 2.0}, folder=tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []

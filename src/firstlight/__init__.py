@@ -17,16 +17,12 @@ __version__ = "0.1.0"
 
 def __getattr__(name: str) -> ModuleType:
     """Import a field's package (``firstlight.games``) the first time it is named."""
-    if name in _fields():
+    if name in __dir__():
         return import_module(f"firstlight.{name}")
     raise AttributeError(f"module 'firstlight' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_fields()})
-
-
-def _fields() -> set[str]:
     from firstlight.catalogue import working
 
-    return {system.field for system in working()}
+    return sorted({*globals(), *(system.field for system in working())})

@@ -3,11 +3,9 @@
 The core knows a system only by this table; its parts are imported by dotted path when asked for.
 """
 
-import sys
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 
 from firstlight.errors import InvalidInput, MissingExtra
@@ -51,128 +49,56 @@ class System:
             If a library of the system's extra is not installed.
         """
         try:
-            return import_module(".".join(filter(None, ("firstlight", self.path, name))))
+            return import_module(f"firstlight.{self.path}.{name}".rstrip("."))
         except ModuleNotFoundError as error:
-            raise missing_extra(error, self.field) from error
+            library = (error.name or "firstlight").partition(".")[0]
+            if library == "firstlight":  # a bug of ours, no missing library
+                raise
+            raise MissingExtra(library, self.field) from error
 
 
+# fmt: off
 SYSTEMS = (
-    System(
-        "chem.scf",
-        "fewer SCF cycles from a predicted electron density",
-        "PySCF",
-        "Liu et al., Towards a (universally) transferable acceleration method for DFT, ICLR 2026",
-    ),
-    System(
-        "games",
-        "equilibria of zero-sum games without tuning, with an exact gap",
-        "OpenSpiel, Gambit",
-        "Meng et al., A faster parameter-free regret matching algorithm, ICLR 2026",
-        works=True,
-    ),
-    System(
-        "chem.spectra",
-        "molecular structure from one or several spectra",
-        "RDKit",
-        "Su et al., SpectraLLM, ICLR 2026",
-    ),
-    System(
-        "interp",
-        "susceptibilities: how a network's parts respond to its data",
-        "PyTorch, transformers",
-        "Baker et al., Structural inference with susceptibilities, ICLR 2026",
-    ),
-    System(
-        "pde.schwarz",
-        "learned local solvers stitched into any geometry",
-        "scikit-fem, meshio",
-        "Huang et al., Operator learning with domain decomposition, ICLR 2026",
-    ),
-    System(
-        "pde.informed",
-        "physics-informed regression on dependent data, with rates",
-        "scikit-learn",
-        "Scampicchio et al., Physics-informed learning under mixing, ICLR 2026",
-    ),
-    System(
-        "chem.pairs",
-        "properties and interactions of pairs of molecules",
-        "RDKit, PyTorch Geometric",
-        "Du et al., I2Mole, ICLR 2026",
-    ),
-    System(
-        "graphs.generation",
-        "new graphs with the global and local shape of given ones",
-        "PyTorch Geometric, NetworkX",
-        "DualDiff: Global and local topology-aware graph generation, ICLR 2026",
-    ),
-    System(
-        "depth.prior",
-        "dense metric depth from a photo and any incomplete depth",
-        "NumPy, transformers, ONNX",
-        "Depth Anything with Any Prior, ICLR 2026",
-    ),
-    System(
-        "pde.flow",
-        "continuous-time PDE dynamics from irregular snapshots",
-        "PyTorch, torchdiffeq",
-        "Hou, Huang, Perdikaris, CFO: continuous flow operator, ICLR 2026",
-    ),
-    System(
-        "wind",
-        "forecasts that keep the extremes of wind",
-        "xarray",
-        "Improving extreme wind prediction with frequency-informed learning, ICLR 2026",
-    ),
-    System(
-        "graphs.ising",
-        "the long-range Ising benchmark, generated exactly",
-        "PyTorch Geometric",
-        "Mathys et al., LRIM: long-range Ising model graph benchmark, ICLR 2026",
-    ),
-    System(
-        "depth.completion",
-        "dense depth from sparse points, with uncertainty",
-        "NumPy, transformers, ONNX",
-        "LDCM: Large depth completion model from sparse observations, ICLR 2026",
-    ),
-    System(
-        "causal",
-        "alignment of two modalities that keeps causal structure",
-        "PyTorch, scikit-learn",
-        "CARL: Preserving causal structure in representation learning, ICLR 2026",
-    ),
-    System(
-        "genome",
-        "isoform- and tissue-aware expression from DNA",
-        "transformers, FASTA",
-        "CDBridge: a cross-omics post-training bridge strategy, ICLR 2026",
-    ),
-    System(
-        "neuro",
-        "bidirectional predictive coding networks",
-        "PyTorch",
-        "Oliviers, Tang, Bogacz, Bidirectional predictive coding, ICLR 2026",
-    ),
-    System(
-        "graphs.hashing",
-        "graph retrieval by hashing exchangeable embeddings",
-        "PyTorch Geometric, FAISS",
-        "Nair et al., Exchangeability of GNN representations, ICLR 2026",
-    ),
-    System(
-        "transport",
-        "tree-sliced Sobolev distances: exact, streaming",
-        "POT, PyTorch",
-        "Tran et al., Tree-sliced Sobolev IPM, ICLR 2026",
-    ),
-    System(
-        "pde.subspace",
-        "predicted subspaces that warm-start eigensolvers and CG",
-        "SciPy, scikit-fem",
-        "Fanaskov et al., Deep learning for subspace regression, ICLR 2026",
-    ),
+    System("chem.scf", "fewer SCF cycles from a predicted electron density",
+        "PySCF", "Liu et al., Towards a (universally) transferable acceleration method for DFT, ICLR 2026"),
+    System("games", "equilibria of zero-sum games without tuning, with an exact gap",
+        "OpenSpiel, Gambit", "Meng et al., A faster parameter-free regret matching algorithm, ICLR 2026", works=True),
+    System("chem.spectra", "molecular structure from one or several spectra",
+        "RDKit", "Su et al., SpectraLLM, ICLR 2026"),
+    System("interp", "susceptibilities: how a network's parts respond to its data",
+        "PyTorch, transformers", "Baker et al., Structural inference with susceptibilities, ICLR 2026"),
+    System("pde.schwarz", "learned local solvers stitched into any geometry",
+        "scikit-fem, meshio", "Huang et al., Operator learning with domain decomposition, ICLR 2026"),
+    System("pde.informed", "physics-informed regression on dependent data, with rates",
+        "scikit-learn", "Scampicchio et al., Physics-informed learning under mixing, ICLR 2026"),
+    System("chem.pairs", "properties and interactions of pairs of molecules",
+        "RDKit, PyTorch Geometric", "Du et al., I2Mole, ICLR 2026"),
+    System("graphs.generation", "new graphs with the global and local shape of given ones",
+        "PyTorch Geometric, NetworkX", "DualDiff: Global and local topology-aware graph generation, ICLR 2026"),
+    System("depth.prior", "dense metric depth from a photo and any incomplete depth",
+        "NumPy, transformers, ONNX", "Depth Anything with Any Prior, ICLR 2026"),
+    System("pde.flow", "continuous-time PDE dynamics from irregular snapshots",
+        "PyTorch, torchdiffeq", "Hou, Huang, Perdikaris, CFO: continuous flow operator, ICLR 2026"),
+    System("wind", "forecasts that keep the extremes of wind",
+        "xarray", "Improving extreme wind prediction with frequency-informed learning, ICLR 2026"),
+    System("graphs.ising", "the long-range Ising benchmark, generated exactly",
+        "PyTorch Geometric", "Mathys et al., LRIM: long-range Ising model graph benchmark, ICLR 2026"),
+    System("depth.completion", "dense depth from sparse points, with uncertainty",
+        "NumPy, transformers, ONNX", "LDCM: Large depth completion model from sparse observations, ICLR 2026"),
+    System("causal", "alignment of two modalities that keeps causal structure",
+        "PyTorch, scikit-learn", "CARL: Preserving causal structure in representation learning, ICLR 2026"),
+    System("genome", "isoform- and tissue-aware expression from DNA",
+        "transformers, FASTA", "CDBridge: a cross-omics post-training bridge strategy, ICLR 2026"),
+    System("neuro", "bidirectional predictive coding networks",
+        "PyTorch", "Oliviers, Tang, Bogacz, Bidirectional predictive coding, ICLR 2026"),
+    System("graphs.hashing", "graph retrieval by hashing exchangeable embeddings",
+        "PyTorch Geometric, FAISS", "Nair et al., Exchangeability of GNN representations, ICLR 2026"),
+    System("transport", "tree-sliced Sobolev distances: exact, streaming",
+        "POT, PyTorch", "Tran et al., Tree-sliced Sobolev IPM, ICLR 2026"),
+    System("pde.subspace", "predicted subspaces that warm-start eigensolvers and CG",
+        "SciPy, scikit-fem", "Fanaskov et al., Deep learning for subspace regression, ICLR 2026"),
 )
+# fmt: on
 
 FIELDS = tuple(dict.fromkeys(system.field for system in SYSTEMS))
 
@@ -201,12 +127,6 @@ def find(name: str) -> System:
     raise InvalidInput(f"no system is named {name!r}; {advice}")
 
 
-def missing_extra(error: ModuleNotFoundError, field: str) -> ImportError:
-    """Say which extra brings the library an import missed; a missing module of our own is a bug and stays one."""
-    library = (error.name or "").partition(".")[0]
-    return error if library in ("", "firstlight") else MissingExtra(library, field)
-
-
 def as_markdown() -> str:
     """Return the table of systems for the README, those that work today first."""
     lines = ["| System | What you get | Works inside | Paper | Today |", "|---|---|---|---|---|"]
@@ -216,24 +136,5 @@ def as_markdown() -> str:
     return "\n".join(lines)
 
 
-def with_table(readme: str) -> str:
-    """Return a README's text with the table of systems between its two markers.
-
-    Raises
-    ------
-    InvalidInput
-        If the markers are missing.
-    """
-    before, opening, rest = readme.partition("<!-- systems -->")
-    _, closing, after = rest.partition("<!-- /systems -->")
-    if not (opening and closing):
-        raise InvalidInput("expected the lines '<!-- systems -->' and '<!-- /systems -->' around the table")
-    return f"{before}{opening}\n{as_markdown()}\n{closing}{after}"
-
-
-if __name__ == "__main__":  # python -m firstlight.catalogue README.md
-    from firstlight.files import written_whole
-
-    readme = Path(sys.argv[1])
-    with written_whole(readme) as partial:
-        partial.write_text(with_table(readme.read_text(encoding="utf-8")), encoding="utf-8")
+if __name__ == "__main__":  # python -m firstlight.catalogue
+    print(as_markdown())

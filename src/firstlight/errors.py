@@ -30,8 +30,5 @@ class Interrupted(FirstlightError):
     """Long work was stopped before its end, mostly by Ctrl-C; `finished` holds what was completed, by key."""
 
     def __init__(self, message: str, finished: Mapping[str, Any] | None = None) -> None:
-        super().__init__(message, finished)
+        super().__init__(message)
         self.finished: Mapping[str, Any] = finished or {}
-
-    def __str__(self) -> str:
-        return self.args[0]

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, SupportsFloat, TypeVar
 
 from firstlight.errors import InvalidInput
 
@@ -60,7 +60,7 @@ class Measurement:
     Raises
     ------
     InvalidInput
-        If `better` is not one of the three words, or the bar does not fit it.
+        If the bar does not fit `better`.
     """
 
     quantity: str
@@ -74,8 +74,6 @@ class Measurement:
     plot: Callable[[Any], Any] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if self.better not in ("lower", "higher", "within"):
-            raise InvalidInput(f"better must be 'lower', 'higher' or 'within', got {self.better!r}")
         if isinstance(self.bar, tuple) != (self.better == "within"):
             raise InvalidInput(f"a pair as bar goes with better='within', got {self.bar!r} and {self.better!r}")
 
@@ -90,7 +88,7 @@ class Measurement:
 
     def text(self, *figures: float | int) -> str:
         """Write figures of this quantity for reading, with their unit: ``12,346 it/s``, ``2.3e-5 … 2.9e-5``."""
-        space = "" if self.unit in ("", "×", "%") else "\N{NO-BREAK SPACE}"
+        space = "" if self.unit in ("", "×", "%") else " "
         return " … ".join(map(readable, figures)) + space + self.unit
 
     @property
@@ -136,14 +134,15 @@ def claims_in(module: ModuleType) -> list[Claim]:
     return [thing for thing in vars(module).values() if isinstance(thing, Claim)]
 
 
-def readable(number: float | int) -> str:
+def readable(number: SupportsFloat) -> str:
     """Write a number for reading, to four significant digits.
 
     >>> [readable(x) for x in (0.25, 12345.6, 2.53e-5, 1.9e-4, 7, float("inf"))]
     ['0.25', '12,346', '2.53e-5', '1.9e-4', '7', '∞']
     """
+    number = float(number)
     if not math.isfinite(number):
-        return str(float(number)).replace("inf", "∞")
+        return str(number).replace("inf", "∞")
     if number and not 1e-3 <= abs(number) < 1e7:
         digits, _, exponent = f"{number:.3e}".partition("e")
         return f"{float(digits):g}e{int(exponent)}"

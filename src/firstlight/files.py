@@ -45,6 +45,12 @@ def written_whole(path: str | Path) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
+def write_text(path: str | Path, text: str) -> None:
+    """Write text to a file in UTF-8, whole or not at all."""
+    with written_whole(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
 def save_arrays(path: str | Path, /, **arrays: np.ndarray) -> None:
     """Write arrays to a compressed ``.npz`` file, whole or not at all.
 

@@ -10,28 +10,35 @@ CPU; what is lost is the epoch under way. Where one pass over the data takes hou
 epochs of minutes.
 """
 
+import csv
+import logging
+import math
+import random
+import shutil
 import signal
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import torch
 
 from firstlight.errors import FirstlightError, Interrupted, InvalidInput, MissingExtra
+from firstlight.files import written_whole
 
 try:
     from lightning.fabric.utilities.exceptions import MisconfigurationException
-    from lightning.pytorch import LightningModule, Trainer, seed_everything
-    from lightning.pytorch.callbacks import RichProgressBar
+    from lightning.pytorch import LightningModule, Trainer
+    from lightning.pytorch.callbacks import Checkpoint
     from lightning.pytorch.utilities.seed import isolate_rng
 except ModuleNotFoundError as error:
     raise MissingExtra("lightning", "train") from error
 
-from firstlight.training_ledger import LOGGERS, Ledger, Watch, hush, read_rows
+for library in ("lightning.pytorch", "lightning.fabric"):
+    logging.getLogger(library).setLevel(logging.WARNING)  # not its tips and its lists of absent devices
+
+Row = dict[str, float | int]
 
 
 @dataclass(frozen=True)
@@ -44,9 +51,6 @@ class TrainingRun:
     table : ``metrics.csv``, one line per epoch.
     score : the best value of the watched metric.
     epoch, epochs : the epoch that reached it, counted from 1, and how many were trained.
-    seconds : time spent training, over all sessions of the run.
-    stopped : why it ended. "diverged": the watched metric became NaN or infinite; "trainer": an option or callback
-        of Lightning's ended it.
     """
 
     best: Path
@@ -55,8 +59,6 @@ class TrainingRun:
     score: float
     epoch: int
     epochs: int
-    seconds: float
-    stopped: Literal["max_epochs", "max_time", "patience", "diverged", "trainer"]
 
 
 def fit(
@@ -66,7 +68,6 @@ def fit(
     *,
     folder: str | Path,
     max_epochs: int,
-    max_time: timedelta | None = None,
     patience: int | None = None,
     score: str | None = None,
     better: Literal["lower", "higher"] = "lower",
@@ -83,54 +84,56 @@ def fit(
     module : what to train. It logs its scores with ``self.log(name, value, on_epoch=True, sync_dist=True)``.
     train, valid : data loaders; or a ``LightningDataModule`` in place of `train`, with `score` given.
     folder : where checkpoints and the table go; made if absent.
-    max_epochs, max_time : when to stop at the latest. Time counts over all sessions of the run and is looked at
-        after each epoch.
-    patience : stop after this many epochs without a better score; never, unless given.
+    max_epochs, patience : stop after so many epochs; after so many without a better score, never unless given. It also
+        stops when the score is not finite.
     score, better : the logged metric that tells which epoch is best, and which way is better. Unless given,
         ``"valid_loss"`` with and ``"train_loss"`` without validation data.
     seed : seed of shuffling, dropout and everything random in training. The weights that `module` starts from were
         drawn by its maker: call ``torch.manual_seed`` before building it.
     resume : continue the run in `folder` after its last finished epoch, or begin if there is none.
     **trainer : passed to ``lightning.Trainer``: ``accelerator``, ``devices``, ``strategy``, ``precision``,
-        ``gradient_clip_val``, ``accumulate_grad_batches``, ``limit_train_batches``, a list of ``callbacks``…
+        ``max_time``, ``gradient_clip_val``, ``limit_train_batches``, a list of ``callbacks``…
 
     Raises
     ------
     InvalidInput
-        If the folder holds a run and `resume` is not set, its checkpoint is damaged or of another module or seed,
-        the module does not log `score`, or Lightning does not know an option or has no such device.
+        If the folder holds a run and `resume` is not set, that run has another seed or its checkpoint does not fit the
+        module, the module does not log `score`, or Lightning refuses an option.
     Interrupted
         On Ctrl-C; calling again with ``resume=True`` continues.
     FirstlightError
         If the score was not finite after any epoch.
     """
-    watch = Watch(score or ("train_loss" if valid is None else "valid_loss"), better, max_epochs, max_time, patience)
-    ledger = Ledger(Path(folder), watch, seed)
+    folder = Path(folder)
+    ledger = _Ledger(folder, score or ("train_loss" if valid is None else "valid_loss"), better, patience, seed)
     begun = ledger.last.exists()
     if begun and not resume:
         raise InvalidInput(f"{folder} holds a run already; pass resume=True to continue it, or choose another folder")
-    if not (begun and watch.verdict(read_rows(ledger.table))):
-        ledger.last.parent.mkdir(parents=True, exist_ok=True)
-        with _quiet(), isolate_rng():
-            # What Lightning hands to data workers and to the processes it starts; the ledger seeds the epochs.
-            seed_everything(seed, workers=True, verbose=False)
-            _train(_trainer(ledger, {"max_epochs": max_epochs} | trainer), module, train, valid, ledger)
-    rows = read_rows(ledger.table)
-    best = watch.best(rows)
-    if best is None:
-        raise FirstlightError(f"{watch.score} was never finite: training diverged at once; try a lower learning rate")
+    if ledger.last.is_file():
+        load_weights(module, ledger.last)  # Lightning will too; this tells a wrong file from an error in training
+    folder.mkdir(parents=True, exist_ok=True)
+    options = {"logger": False, "enable_model_summary": False, **trainer}
+    options["callbacks"] = [ledger, *options.get("callbacks", [])]
+    on_interrupt = signal.getsignal(signal.SIGINT)
+    try:
+        loop = Trainer(max_epochs=max_epochs, **options)
+        with isolate_rng(), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module="lightning")  # about itself
+            loop.fit(module, train, valid, ckpt_path=ledger.last if begun else None, weights_only=True)
+    except (KeyboardInterrupt, SystemExit) as stop:
+        signal.signal(
+            signal.SIGINT, on_interrupt
+        )  # Lightning makes SystemExit of Ctrl-C and is deaf to it from then on
+        raise Interrupted(f"training was stopped; {folder} keeps its epochs; resume=True continues") from stop
+    except MisconfigurationException as error:
+        raise InvalidInput(f"Lightning refuses: {error}") from error
+    rows = ledger.read()
+    best = ledger.best_of(rows)
+    if not math.isfinite(rows[best][ledger.score]):
+        raise FirstlightError(f"{ledger.score} was never finite: training diverged; try a lower learning rate")
     if ledger.best.is_file():
         load_weights(module, ledger.best)
-    return TrainingRun(
-        best=ledger.best,
-        last=ledger.last,
-        table=ledger.table,
-        score=rows[best][watch.score],
-        epoch=best + 1,
-        epochs=len(rows),
-        seconds=rows[-1]["seconds"],
-        stopped=watch.verdict(rows) or "trainer",
-    )
+    return TrainingRun(ledger.best, ledger.last, ledger.table, rows[best][ledger.score], best + 1, len(rows))
 
 
 def load_weights(module: torch.nn.Module, checkpoint: str | Path) -> None:
@@ -139,7 +142,7 @@ def load_weights(module: torch.nn.Module, checkpoint: str | Path) -> None:
     Raises
     ------
     InvalidInput
-        If the file is absent or damaged, holds other objects, or does not fit the module.
+        If the file is damaged, holds other objects, or does not fit the module.
     """
     try:
         module.load_state_dict(torch.load(checkpoint, map_location="cpu", weights_only=True)["state_dict"])
@@ -148,41 +151,92 @@ def load_weights(module: torch.nn.Module, checkpoint: str | Path) -> None:
         raise InvalidInput(f"cannot load {checkpoint} into {type(module).__name__}: {reason}") from error
 
 
-def _trainer(ledger: Ledger, options: dict[str, Any]) -> Trainer:
-    callbacks = [ledger, *options.pop("callbacks", [])]
-    if options.get("enable_progress_bar", True):
-        callbacks.append(RichProgressBar())
-    try:
-        return Trainer(callbacks=callbacks, logger=False, enable_model_summary=False, **options)
-    except (MisconfigurationException, ImportError, TypeError, ValueError) as error:
-        raise InvalidInput(f"Lightning refuses these options: {error}") from error
+class _Ledger(Checkpoint):
+    """Seeds every epoch, writes down its scores, saves it, and ends the run when patience does.
+
+    The rows travel inside the checkpoints, which are the truth; the table is written after them.
+    """
+
+    def __init__(self, folder: Path, score: str, better: str, patience: int | None, seed: int) -> None:
+        self.last, self.best, self.table = (folder / name for name in ("last.ckpt", "best.ckpt", "metrics.csv"))
+        self.score, self.better, self.patience, self.seed = score, better, patience, seed
+        self.rows: list[Row] = []
+        self._seeded = -1  # the epoch that was seeded last
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"rows": self.rows, "seed": self.seed}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        if state_dict["seed"] != self.seed:
+            raise InvalidInput(f"the run was begun with seed {state_dict['seed']}, which cannot become {self.seed}")
+        self.rows = state_dict["rows"]
+
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self._seed(trainer)  # before Lightning makes the data iterator of the first epoch, which draws too
+        if self.rows:
+            self._write(trainer)  # the last session may have died between checkpoint and table
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if self.rows:
+            # Lightning steps ReduceLROnPlateau after an epoch's checkpoint is written, so a resumed run lacks a step.
+            for config in trainer.lr_scheduler_configs:
+                if config.reduce_on_plateau and config.interval == "epoch" and len(self.rows) % config.frequency == 0:
+                    config.scheduler.step(self.rows[-1][str(config.monitor)])  # type: ignore[arg-type] - a plateau's
+            trainer.should_stop = self._over()
+
+    def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if self._seeded != len(self.rows):
+            self._seed(trainer)
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        scores = {name: float(value) for name, value in trainer.callback_metrics.items()}
+        # Every process keeps the first one's row, since scores may differ that were not reduced.
+        self.rows.append(trainer.strategy.broadcast({"epoch": len(self.rows) + 1, **scores}))
+        if self.best_of(self.rows) == len(self.rows) - 1:
+            _save(trainer, self.best)
+        _save(trainer, self.last)
+        self._write(trainer)
+        trainer.strategy.barrier()  # nobody goes on, or ends, before the files are in place
+        trainer.should_stop = trainer.should_stop or self._over()
+
+    def best_of(self, rows: list[Row]) -> int:
+        """Index of the first epoch with the best score; one that is not finite is worse than any other."""
+        if missing := [row for row in rows if self.score not in row]:
+            logged = ", ".join(sorted(missing[0].keys() - {"epoch"})) or "nothing"
+            raise InvalidInput(f"an epoch logged no {self.score!r}, only {logged}; log it or name another score")
+        sign = 1 if self.better == "lower" else -1
+        losses = [sign * row[self.score] if math.isfinite(row[self.score]) else math.inf for row in rows]
+        return losses.index(min(losses))
+
+    def read(self) -> list[Row]:
+        """Read the table back; the processes that a strategy starts keep their rows to themselves."""
+        with self.table.open(newline="") as file:
+            return [{name: float(value) for name, value in row.items() if value} for row in csv.DictReader(file)]
+
+    def _write(self, trainer: Trainer) -> None:
+        if trainer.is_global_zero:
+            names = dict.fromkeys(name for row in self.rows for name in row)
+            with written_whole(self.table) as partial, partial.open("w", newline="") as file:
+                table = csv.DictWriter(file, list(names))
+                table.writeheader()
+                table.writerows(self.rows)
+
+    def _over(self) -> bool:
+        stale = len(self.rows) - 1 - self.best_of(self.rows)
+        return not math.isfinite(self.rows[-1][self.score]) or (self.patience is not None and stale >= self.patience)
+
+    def _seed(self, trainer: Trainer) -> None:
+        number = int(np.random.SeedSequence([self.seed, len(self.rows), trainer.global_rank]).generate_state(1)[0])
+        random.seed(number)
+        np.random.seed(number)  # noqa: NPY002 - data sets may use NumPy's global generator
+        torch.manual_seed(number)
+        self._seeded = len(self.rows)
 
 
-def _train(trainer: Trainer, module: LightningModule, train: Any, valid: Any, ledger: Ledger) -> None:
-    checkpoint = ledger.last if ledger.last.exists() else None
-    if checkpoint is not None and checkpoint.is_file():
-        load_weights(module, checkpoint)  # Lightning would too; this tells a wrong file from an error in training
-    on_interrupt = signal.getsignal(signal.SIGINT)
-    try:
-        trainer.fit(module, train, valid, ckpt_path=checkpoint, weights_only=True)
-    except MisconfigurationException as error:
-        raise InvalidInput(str(error)) from error
-    except (KeyboardInterrupt, SystemExit) as stop:
-        # Lightning turns Ctrl-C into SystemExit, is deaf to it from then on, and leaves spawned processes running.
-        if trainer.strategy.launcher is not None:
-            trainer.strategy.launcher.kill(getattr(signal, "SIGKILL", signal.SIGTERM))
-        signal.signal(signal.SIGINT, on_interrupt)
-        kept = f"{len(read_rows(ledger.table))} finished epochs are kept in {ledger.last.parent}"
-        raise Interrupted(f"training was stopped; {kept}; resume=True continues") from stop
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    levels = [logger.level for logger in LOGGERS]
-    with warnings.catch_warnings():
-        hush()
-        try:
-            yield
-        finally:
-            for logger, level in zip(LOGGERS, levels, strict=True):
-                logger.setLevel(level)
+def _save(trainer: Trainer, path: Path) -> None:
+    partial = path.with_stem(f".{path.stem}")
+    trainer.save_checkpoint(partial)
+    if trainer.is_global_zero:
+        if path.is_dir():  # sharded strategies write folders, which cannot replace one another
+            shutil.rmtree(path)
+        partial.replace(path)

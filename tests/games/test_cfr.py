@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pyspiel
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from open_spiel.python.algorithms import cfr as openspiel_cfr
 from open_spiel.python.algorithms import discounted_cfr, exploitability
@@ -15,8 +15,9 @@ from tests.games.random_games import random_tree
 from tests.games.written_out_cfr import WrittenOut
 
 from firstlight.errors import Interrupted, InvalidInput
-from firstlight.games.cfr import CFRSolver, payoff_range
+from firstlight.games.cfr import CFRSolver
 from firstlight.games.cfr_comparison import PAPER, compare_methods, scale_sensitivity, scaled
+from firstlight.games.cfr_memory import payoff_range
 from firstlight.games.cfr_methods import AS_PUBLISHED, METHODS, averaging_power
 from firstlight.games.flat_game import FlatGame
 from firstlight.games.game_tree import TreeBuilder
@@ -79,7 +80,7 @@ def test_discounted_methods_equal_openspiel(method, peer):
         theirs.evaluate_and_update_policy()
         ours.evaluate_and_update_policy()
     difference = ours.average_policy().action_probability_array - theirs.average_policy().action_probability_array
-    assert np.abs(difference).max() <= 1e-12
+    assert np.abs(difference).max() <= 1e-11
 
 
 def test_simultaneous_updates_equal_openspiel():
@@ -96,7 +97,7 @@ def test_simultaneous_updates_equal_openspiel():
     assert np.abs(difference).max() <= 1e-12
 
 
-@settings(max_examples=6)
+@settings(max_examples=8)
 @given(seed=seeds)
 @pytest.mark.parametrize("alternating", [True, False])
 @pytest.mark.parametrize("method", [*METHODS, "mi-spcfr+ (paper)"])
@@ -112,6 +113,7 @@ def test_every_method_follows_its_formulas(method, alternating, seed):
     for _ in range(30):
         ours.evaluate_and_update_policy()
         theirs.iterate()
+    assume(theirs.margin > 1e-13)  # else rounding decides whether R grows
     assert ours.radius == pytest.approx(theirs.radius, rel=1e-12)
     profile = ours.average_profile()
     for (player, place), average in theirs.average.items():

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.games.explicit_river import explicit_river
+from tests.games.explicit_endgame import explicit_endgame, explicit_profile
 
 from firstlight.errors import InvalidInput
+from firstlight.games.endgame_solution import EndgameSolution
 from firstlight.games.equilibrium import certify
 from firstlight.games.flat_game import FlatGame
 from firstlight.games.hand_ranges import CARDS, HAND_NAMES
-from firstlight.games.profile import Profile
 from firstlight.games.river_game import RiverGame
-from firstlight.games.sweeps import condition, realise
+from firstlight.games.sweeps import condition
 
 TERMS = {"pot": 100, "behind": 400, "bets": (0.5, 1.0, "allin"), "big_blind": 20}
 
@@ -31,29 +31,18 @@ def deals(draw, weights=(0.25, 1.0, 3.0)):
     return board, ranges
 
 
-def random_plans(game, generator):
-    plans = []
+def random_solution(game, seed):
+    """Random strategies with their certificate."""
+    generator = np.random.default_rng(seed)
+    behaviour = []
     for treeplex in game.treeplexes:
-        behaviour = np.empty(treeplex.n_sequences)
-        condition(treeplex.start, treeplex.n_actions, generator.exponential(size=len(behaviour)) ** 3, behaviour)
-        plans.append(np.empty_like(behaviour))
-        realise(treeplex.parent, treeplex.start, treeplex.n_actions, behaviour, plans[-1])
-    return plans[0], plans[1]
-
-
-def as_profile(game, plans, flat):
-    """The same strategies in the explicit game, found by hand and line."""
-    table = {}
-    for player, treeplex in enumerate(game.tree.treeplexes):
-        for row, hand in enumerate(game.hands[player]):
-            plan = np.concatenate(([1.0], game.by_hand(player, plans[player])[row]))
-            behaviour = np.empty_like(plan)
-            condition(treeplex.start, treeplex.n_actions, plan, behaviour)
-            for place, number in enumerate(game.tree.decisions[player]):
-                node, start = game.tree.nodes[number], treeplex.start[place]
-                name = f"{HAND_NAMES[hand]}: {', '.join(node.line)}"
-                table[name] = dict(zip(node.actions, behaviour[start:].tolist(), strict=False))
-    return Profile.of(flat, table)
+        behaviour.append(np.empty(treeplex.n_sequences))
+        condition(
+            treeplex.start, treeplex.n_actions, generator.exponential(size=len(behaviour[-1])) ** 3, behaviour[-1]
+        )
+    plans = game.plans((behaviour[0], behaviour[1]))
+    values = (game.hand_values(0, plans), game.hand_values(1, plans))
+    return EndgameSolution(game, (behaviour[0], behaviour[1]), game.certify(plans), values, "none", 0, 0.0)
 
 
 @settings(max_examples=25)
@@ -61,9 +50,9 @@ def as_profile(game, plans, flat):
 def test_certificate_equals_that_of_the_game_written_out(deal, seed):
     board, ranges = deal
     game = RiverGame.deal(board, ranges=ranges, **TERMS)
-    flat = FlatGame.from_tree(explicit_river(board, ranges=ranges, **TERMS))
-    plans = random_plans(game, np.random.default_rng(seed))
-    ours, explicit = game.certify(plans), certify(flat, as_profile(game, plans, flat))
+    flat = FlatGame.from_tree(explicit_endgame(board, ranges=ranges, **TERMS))
+    solution = random_solution(game, seed)
+    ours, explicit = solution.certificate, certify(flat, explicit_profile(solution, flat))
     assert ours.value == pytest.approx(explicit.value, rel=1e-10, abs=1e-10)
     assert ours.exploitability == pytest.approx(explicit.exploitability, rel=1e-10, abs=1e-10)
     assert ours.value_bounds == pytest.approx(explicit.value_bounds, rel=1e-10, abs=1e-8)
@@ -75,9 +64,9 @@ def test_value_bounds_contain_those_of_the_game_written_out_when_likely_hands_bl
     # Nearly all of the mass may be pairs that cannot be dealt, and the linear-time sums lose digits.
     board, ranges = deal
     game = RiverGame.deal(board, ranges=ranges, **TERMS)
-    flat = FlatGame.from_tree(explicit_river(board, ranges=ranges, **TERMS))
-    plans = random_plans(game, np.random.default_rng(seed))
-    ours, explicit = game.certify(plans), certify(flat, as_profile(game, plans, flat))
+    flat = FlatGame.from_tree(explicit_endgame(board, ranges=ranges, **TERMS))
+    solution = random_solution(game, seed)
+    ours, explicit = solution.certificate, certify(flat, explicit_profile(solution, flat))
     rounding = 1e-12 * (TERMS["pot"] / 2 + TERMS["behind"])
     assert ours.value_bounds[0] <= explicit.value_bounds[0] + rounding
     assert ours.value_bounds[1] >= explicit.value_bounds[1] - rounding
@@ -87,12 +76,10 @@ def test_value_bounds_contain_those_of_the_game_written_out_when_likely_hands_bl
 @given(deal=deals(), seed=st.integers(0, 2**32 - 1))
 def test_what_one_player_wins_the_other_loses(deal, seed):
     game = RiverGame.deal(deal[0], ranges=deal[1], **TERMS)
-    plans = random_plans(game, np.random.default_rng(seed))
-    won = [
-        float(game.hand_values(player, plans) @ (game.holdings[player].weight * game.met[player])) for player in (0, 1)
-    ]
+    solution = random_solution(game, seed)
+    won = [float(solution.hand_values[player] @ (game.weights[player] * game.met[player])) for player in (0, 1)]
     assert won[0] == pytest.approx(-won[1], rel=1e-10, abs=1e-10)
-    assert won[0] == pytest.approx(game.certify(plans).value, rel=1e-10, abs=1e-10)
+    assert won[0] == pytest.approx(solution.value, rel=1e-10, abs=1e-10)
 
 
 def test_each_hand_is_dealt_as_often_as_its_weight_and_blockers_say():
@@ -101,7 +88,7 @@ def test_each_hand_is_dealt_as_often_as_its_weight_and_blockers_say():
     # AA meets only QQ, KK meets both.
     dealt = {
         HAND_NAMES[hand]: weight * met
-        for hand, weight, met in zip(game.hands[0], game.holdings[0].weight, game.met[0], strict=True)
+        for hand, weight, met in zip(game.hands[0], game.weights[0], game.met[0], strict=True)
     }
     assert dealt == pytest.approx({"AsAh": 1 / 4, "KsKh": 3 / 4})
 

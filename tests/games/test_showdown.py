@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from firstlight.games.betting_tree import Ends
 from firstlight.games.hand_ranges import HAND_CARDS, hand_strengths
-from firstlight.games.showdown import Holdings, Payoffs, payoff_gradient
+from firstlight.games.payoffs import pay
+from firstlight.games.showdown import HandPayoffs, Holdings
 
 # The last board is a royal flush: all hands tie.
 boards = st.one_of(st.permutations(range(52)).map(lambda deck: deck[:5]), st.just([32, 36, 40, 44, 48]))
@@ -29,7 +30,7 @@ def pairwise_gradient(mine, theirs, folds, showdowns, plan, n_moves):
 
 def linear_gradient(payoffs, plan, n_moves):
     gradient = np.full(1 + len(payoffs.mine.weight) * n_moves, np.nan)
-    payoff_gradient(payoffs, np.concatenate(([1.0], plan.ravel())), gradient)
+    pay(payoffs, np.concatenate(([1.0], plan.ravel())), gradient)
     assert gradient[0] == 0
     return gradient[1:].reshape(-1, n_moves)
 
@@ -64,7 +65,7 @@ def test_linear_time_equals_all_pairs(board, seed):
     folds, showdowns = (random_ends(generator, generator.integers(8), n_my_moves, n_their_moves) for _ in range(2))
     plan = generator.random((len(hands[1]), n_their_moves))
 
-    ours = linear_gradient(Payoffs(mine, theirs, folds, showdowns), plan, n_my_moves)
+    ours = linear_gradient(HandPayoffs(mine, theirs, folds, showdowns), plan, n_my_moves)
 
     definition = pairwise_gradient(mine, theirs, folds, showdowns, plan, n_my_moves)
     scale = 1 + mine.weight.sum() * theirs.weight.sum() * np.abs([*folds.stake, *showdowns.stake, 0]).max()
@@ -76,7 +77,7 @@ def test_on_a_board_that_all_play_only_folds_pay():
     mine = holdings._replace(twin=np.arange(50))
     end = Ends(np.array([0]), np.array([0]), np.array([1.0]))
     none = Ends(np.array([], dtype=int), np.array([], dtype=int), np.array([]))
-    shown = linear_gradient(Payoffs(mine, mine, none, end), np.ones((50, 1)), 1)
+    shown = linear_gradient(HandPayoffs(mine, mine, none, end), np.ones((50, 1)), 1)
     np.testing.assert_allclose(shown, 0, atol=1e-12 * holdings.weight.sum() ** 2)
-    folded = linear_gradient(Payoffs(mine, mine, end, none), np.ones((50, 1)), 1)
+    folded = linear_gradient(HandPayoffs(mine, mine, end, none), np.ones((50, 1)), 1)
     assert (folded > 0).all()

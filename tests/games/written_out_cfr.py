@@ -21,7 +21,7 @@ DISCOUNTS = {  # alpha, beta
     "dcfr+": (1.5, -inf),
     "pdcfr+": (2.3, -inf),
 }
-PREDICTIVE = {"pcfr+", "pdcfr+", "spcfr+", "ireg-pcfr+", "mi-spcfr+", "mi-spcfr+ (paper)"}
+PREDICTIVE = {"pcfr+", "pdcfr+", "spcfr+", "ireg-pcfr+", "mi-spcfr+", "mi-spdcfr+", "mi-spcfr+ (paper)"}
 
 
 def project(v, radius):
@@ -53,7 +53,10 @@ def discount(t, exponent):
 
 @dataclass
 class WrittenOut:
-    """A solver; an information set is known as (player, place)."""
+    """A solver; an information set is known as (player, place).
+
+    ``margin`` is how clearly, relative to what is added up, the closest decision on letting R grow fell.
+    """
 
     tree: GameTree
     method: str
@@ -63,6 +66,8 @@ class WrittenOut:
     increments: int = 0
     t: int = 0
     violation: float = 0.0
+    size: float = 0.0
+    margin: float = inf
     aggregate: dict = field(default_factory=dict)
     regret: dict = field(default_factory=dict)
     lifted: dict = field(default_factory=dict)
@@ -126,10 +131,12 @@ class WrittenOut:
             elif self.method == "ireg-pcfr+":
                 new = rise(aggregate + regret, np.linalg.norm(aggregate))
             else:
-                new = project(aggregate + regret, self.radius)
+                forgets = discount(self.t, 2.3) if self.method == "mi-spdcfr+" else 1.0
+                new = project(forgets * (aggregate + regret), self.radius)
             self.aggregate[known], self.regret[known] = new, regret
             if len(regret) == 1:
                 continue  # decides nothing, and stays out of the norms
+            self.size += surprise @ surprise + half_square(aggregate) + half_square(new) + half_square(lifted)
             if self.method == "mi-spcfr+ (paper)":
                 criterion += surprise @ surprise
                 criterion -= (half_square(aggregate - lifted_before) + half_square(aggregate - lifted)) / 2
@@ -151,13 +158,19 @@ class WrittenOut:
 
     def _grow(self, criterion):
         if self.method == "mi-spcfr+ (paper)":
+            self._decide(criterion)
             self.radius += criterion > 0
-        elif self.method == "mi-spcfr+":
+        elif self.method in ("mi-spcfr+", "mi-spdcfr+"):
             self.violation += criterion
-            if self.violation > 0:
+            self._decide(self.violation - self.radius**2 / 2)
+            if self.violation > self.radius**2 / 2:
                 self.increments += 1
                 self.radius *= 1.02 + 2 / self.increments
                 self.violation = 0.0
+
+    def _decide(self, difference):
+        if self.size > 0:
+            self.margin = min(self.margin, abs(difference) / self.size)
 
     def iterate(self):
         self.t += 1

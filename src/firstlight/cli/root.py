@@ -8,7 +8,7 @@ from typer import Argument, Option
 
 from firstlight import __version__, catalogue
 from firstlight.cli.systems import Firstlight
-from firstlight.errors import Interrupted, InvalidInput
+from firstlight.errors import Interrupted
 
 app = typer.Typer(cls=Firstlight, no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -49,23 +49,14 @@ def _complete(incomplete: str) -> list[tuple[str, str]]:
     return [(system.path, system.summary) for system in catalogue.working() if system.path.startswith(incomplete)]
 
 
-def _writable(path: Path | None) -> Path | None:
-    """Refuse a report that could not be written before the claims are measured, not after."""
-    if path is not None and not path.parent.is_dir():
-        raise InvalidInput(f"cannot write {path}: the folder {path.parent} does not exist; create it first")
-    return path
-
-
 @app.command("verify")
 def verify_claims(
     systems: Annotated[
         list[str] | None, Argument(metavar="SYSTEM", autocompletion=_complete, help="Without any: all that work.")
     ] = None,
     full: Annotated[bool, Option("--full", help="Run the papers' full protocols; may take hours.")] = False,
-    html: Annotated[
-        Path | None, Option(callback=_writable, dir_okay=False, help="Write the report as one web page.")
-    ] = None,
-    json: Annotated[Path | None, Option(callback=_writable, dir_okay=False, help="Write the report as data.")] = None,
+    html: Annotated[Path | None, Option(help="Write the report as one web page.")] = None,
+    json: Annotated[Path | None, Option(help="Write the report as data.")] = None,
     seed: Annotated[int, Option(min=0, help="Seed of everything random.")] = 0,
 ) -> None:
     """Measure the claims of systems against their baselines on this machine.
@@ -74,21 +65,22 @@ def verify_claims(
 
     Example: firstlight verify games --html report.html
     """
-    from firstlight.cli.outcomes import outcomes_table
-    from firstlight.evidence import duration
+    from firstlight.files import writable, write_text
     from firstlight.terminal import console
     from firstlight.verify import verify
 
+    for path in filter(None, (html, json)):
+        writable(path)
     report = verify(*(systems or ()), full=full, seed=seed)
     screen = console()
-    for system, outcomes in report.by_system():
-        screen.print(outcomes_table(system, outcomes))
-    how = f"{'full' if full else 'quick'} run, seed {seed}, {duration(report.seconds)}"
+    for table in report.tables():
+        screen.print(table)
+    how = f"{'full' if full else 'quick'} run, seed {seed}, {report.seconds:,.1f} s"
     screen.print(f"[bold {'green' if report.holds else 'red'}]{report.verdict}[/] ({how})")
     if html:
-        report.write_html(html)
+        write_text(html, report.to_html())
     if json:
-        report.write_json(json)
+        write_text(json, report.to_json())
     if report.stopped:
         raise Interrupted(f"stopped after {len(report.outcomes)} of {report.asked} claims")
     if not report.holds:

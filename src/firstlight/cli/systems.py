@@ -19,23 +19,18 @@ class SystemVerbs(TyperGroup):
     def __init__(self, system: catalogue.System) -> None:
         about = f"{system.summary[0].upper()}{system.summary[1:]}."
         more = f"Works inside {system.host}. Method: {system.paper}."
-        super().__init__(
-            name=system.command, help=f"{about}\n\n{more}", rich_help_panel="Systems", no_args_is_help=True
-        )
+        super().__init__(name=system.command, help=f"{about}\n\n{more}", no_args_is_help=True)
+        self.rich_help_panel = "Systems"
         self.system = system
-
-    def _load(self) -> None:
-        if not self.commands:
-            self.commands = get_group(self.system.part("commands").app).commands
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the verbs."""
-        self._load()
-        return super().list_commands(ctx)
+        self.commands = self.commands or get_group(self.system.part("commands").app).commands
+        return list(self.commands)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a verb, or None if there is none of that name."""
-        self._load()
+        self.list_commands(ctx)
         return super().get_command(ctx, cmd_name)
 
 
@@ -63,16 +58,6 @@ class Firstlight(TyperGroup):
             if ctx.params["debug"]:
                 raise
             stopped = isinstance(error, Interrupted | KeyboardInterrupt)
-            typer.echo(
-                f"{typer.style('error:', fg='red', bold=True) if not stopped else ''} {_line(error)}".strip(), err=True
-            )
+            label = "" if stopped else typer.style("error: ", fg="red", bold=True)
+            typer.echo(label + (" ".join(str(error).split()) or "stopped by Ctrl-C"), err=True)
             raise typer.Exit(STOPPED if stopped else REFUSED) from error
-
-
-def _line(error: BaseException) -> str:
-    """Return the text of an error as one line."""
-    if isinstance(error, OSError) and error.filename:
-        return f"{error.filename}: {error.strerror}"
-    if isinstance(error, KeyboardInterrupt):
-        return "stopped by Ctrl-C"
-    return " ".join(str(error).split()) or type(error).__name__

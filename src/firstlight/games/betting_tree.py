@@ -83,6 +83,21 @@ class BettingTree:
         ends = (child for number in self.decisions[player] for child in self.nodes[number].children)
         return [", ".join(self.nodes[child].line) for child in ends]
 
+    def decision(self, line: str) -> tuple[int, int, tuple[str, ...]]:
+        """Return who decides after a line, the first of the player's moves there (counted from 0), and their names.
+
+        Raises
+        ------
+        InvalidInput
+            If the line is not possible, or the betting is over after it.
+        """
+        number = self.find(line)
+        node = self.nodes[number]
+        if node.player == TERMINAL:
+            raise InvalidInput(f"the betting is over after {', '.join(node.line)!r}; nobody moves there")
+        place = self.decisions[node.player].index(number)
+        return node.player, int(self.treeplexes[node.player].start[place]) - 1, node.actions
+
     def find(self, line: str) -> int:
         """Return the number of the node after a line such as ``"check, bet 250, call"``; "" is the root.
 

@@ -1,9 +1,9 @@
 """Counterfactual regret minimisation as passes over arrays, compiled.
 
-In sequence form one iteration of CFR (Zinkevich, Johanson, Bowling, Piccione 2007) for one player is a sparse
-product, U times the opponent's plan, which tells what every sequence pays; a pass from the leaves up, in which each
-information set turns what its moves pay into counterfactual regrets F and *learns* them; and a pass from the root
-down, in which each set *plays*: it turns what it has learnt into probabilities, and these into the next plan.
+In sequence form one iteration of CFR (Zinkevich, Johanson, Bowling, Piccione 2007) for one player is a product,
+U times the opponent's plan, which tells what every sequence pays (`payoffs`); a pass from the leaves up, in which
+each information set turns what its moves pay into counterfactual regrets F and *learns* them; and a pass from the
+root down, in which each set *plays*: it turns what it has learnt into probabilities, and these into the next plan.
 
 All methods are these two passes. With θ̂ the aggregate of the regrets and D_R = {u ≥ 0, ‖u‖₁ ≥ R}, a set learns
 θ̂ ← Proj(θ̂ + F) and plays θ = Proj(θ̂ + prediction · F), normalised. They differ in how the aggregate is kept, which is
@@ -17,9 +17,10 @@ import numpy as np
 from jaxtyping import Float64, Int32
 
 from firstlight.compiled import compiled
+from firstlight.games.payoffs import pay
 from firstlight.games.regret_kernels import norm, raise_norm
 from firstlight.games.simplex import project_simplex
-from firstlight.games.sweeps import best_response, multiply
+from firstlight.games.sweeps import best_response
 
 # How a method keeps its aggregate.
 DISCOUNTED, RISING, SMOOTH = range(3)
@@ -61,7 +62,6 @@ class Half(NamedTuple):
     Attributes
     ----------
     parent, start, n_actions : the player's `Treeplex`, an entry per information set.
-    indptr, indices, data : what the player gets, in CSR form: a row per own sequence, a column per opponent's.
     aggregate : θ̂, the regrets so far.
     regret : F, the counterfactual regrets of the last iteration.
     lifted : θ, the aggregate moved by the prediction.
@@ -75,9 +75,6 @@ class Half(NamedTuple):
     parent: Int32[np.ndarray, " sets"]
     start: Int32[np.ndarray, " sets"]
     n_actions: Int32[np.ndarray, " sets"]
-    indptr: Int32[np.ndarray, " sequences_and_one"]
-    indices: Int32[np.ndarray, " entries"]
-    data: Float64[np.ndarray, " entries"]
     aggregate: Float64[np.ndarray, " sequences"]
     regret: Float64[np.ndarray, " sequences"]
     lifted: Float64[np.ndarray, " sequences"]
@@ -90,6 +87,7 @@ class Half(NamedTuple):
 
 @compiled
 def iterate(
+    payoffs: tuple[Any, Any],
     first: Half,
     second: Half,
     progress: Any,
@@ -99,7 +97,7 @@ def iterate(
     by_radius: bool,
     count: int,
 ) -> None:
-    """Run `count` iterations.
+    """Run `count` iterations of a game with these payoffs, in a form that `pay` knows.
 
     The plans of iteration t enter the sums of plans with weight t^power, times R where `by_radius` is set. With
     `alternating` the second player answers the first one's new plan, otherwise both answer the old ones.
@@ -108,13 +106,13 @@ def iterate(
         weight = float(progress.iteration + 1) ** power * (progress.radius if by_radius else 1.0)
         _add(first, weight)
         _add(second, weight)
-        _evaluate(first, second.plan)
+        pay(payoffs[0], second.plan, first.gradient)
         if not alternating:
-            _evaluate(second, first.plan)
+            pay(payoffs[1], first.plan, second.gradient)
         violation = _learn(first, rule, progress)
         if alternating:
             _play(first, rule, progress.radius)
-            _evaluate(second, first.plan)
+            pay(payoffs[1], first.plan, second.gradient)
         violation += _learn(second, rule, progress)
         if rule.growth != FIXED:
             _grow(progress, rule, violation)
@@ -126,23 +124,18 @@ def iterate(
 
 @compiled
 def exploit(
+    payoffs: tuple[Any, Any],
     first: Half,
     second: Half,
     plan_1: Float64[np.ndarray, " sequences_1"],
     plan_2: Float64[np.ndarray, " sequences_2"],
 ) -> float:
     """Return half of NashConv of two plans, or of sums of plans: entry 0 holds the sum of their weights."""
-    _evaluate(first, plan_2)
-    _evaluate(second, plan_1)
+    pay(payoffs[0], plan_2, first.gradient)
+    pay(payoffs[1], plan_1, second.gradient)
     best_1 = best_response(first.parent, first.start, first.n_actions, first.gradient) / plan_2[0]
     best_2 = best_response(second.parent, second.start, second.n_actions, second.gradient) / plan_1[0]
     return (best_1 + best_2) / 2.0
-
-
-@compiled
-def _evaluate(half, plan):
-    """Work out what each own sequence pays against the opponent's plan."""
-    multiply(half.indptr, half.indices, half.data, plan, half.gradient)
 
 
 @compiled
@@ -153,39 +146,40 @@ def _add(half, weight):
 
 @compiled
 def _grow(progress, rule, violation):
-    """Let R grow on a violated criterion, summed over both players.
+    """Let R grow on a violated criterion, which is summed over both players.
 
-    What predictive regret matching on D_R loses beyond B(u, θ̂¹), whatever the losses are, is at most the sum of
-    ⟨Fᵗ − Fᵗ⁻¹, θ̂ᵗ⁺¹ − θᵗ⟩ − B(θ̂ᵗ⁺¹, θᵗ) − B(θᵗ, θ̂ᵗ), B(a, b) = ‖a − b‖²/2 (Rakhlin, Sridharan 2013). The published
-    criterion bounds each term and lets R grow by 1 whenever the bound is positive. Ours takes the terms themselves and
-    lets R grow when they sum to more than zero since it last grew, which is all that the regret needs.
+    Whatever the losses are, R times the regret of predictive regret matching on D_R is at most B(u, θ̂¹), a matter of
+    R²/2, plus the sum of ⟨Fᵗ − Fᵗ⁻¹, θ̂ᵗ⁺¹ − θᵗ⟩ − B(θ̂ᵗ⁺¹, θᵗ) − B(θᵗ, θ̂ᵗ), B(a, b) = ‖a − b‖²/2 (Rakhlin, Sridharan
+    2013). The published criterion bounds each of these terms and lets R grow by 1 whenever the bound is positive. Ours
+    takes the terms themselves and lets R grow once they sum to more than R²/2 since it last grew: what stays below
+    spoils the bound no more than R does, and rounding errors near the equilibrium stay below.
 
-    Without a unit, R can only grow by factors. Large ones at first are harmless, since R starts far below the
-    regrets, and as weights of the average they soon outweigh the first iterations; 1.02 later on ends close to the
-    least R that is enough.
+    Without a unit R can only grow by factors. It starts far below the regrets, where large factors do no harm and, as
+    weights of the average, let it forget the first iterations; 1.02 later on stops close to the least R that will do.
     """
-    if rule.growth == SCALE_FREE:
-        violation += progress.violation
-    if violation > 0.0:
-        progress.increments += 1
-        if rule.growth == SCALE_FREE:
-            progress.radius *= 1.02 + 2.0 / progress.increments
-        else:
+    if rule.growth == PUBLISHED:
+        if violation > 0.0:
             progress.radius += 1.0
-        violation = 0.0
-    progress.violation = violation
+            progress.increments += 1
+        return
+    progress.violation += violation
+    if progress.violation > progress.radius**2 / 2.0:
+        progress.increments += 1
+        progress.radius *= 1.02 + 2.0 / progress.increments
+        progress.violation = 0.0
 
 
 @compiled
 def _learn(half, rule, progress):
     """Learn the regrets by the rule; return the player's part of the criterion, 0 where there is none."""
-    if rule.aggregate == SMOOTH:
-        return _learn_smoothly(half, progress.radius, rule.growth == PUBLISHED)
     if rule.aggregate == RISING:
         _learn_rising(half)
-    else:
-        iteration = float(progress.iteration + 1)
-        _learn_discounted(half, _discount(iteration, rule.alpha), _discount(iteration, rule.beta))
+        return 0.0
+    iteration = float(progress.iteration + 1)
+    positive = _discount(iteration, rule.alpha)
+    if rule.aggregate == SMOOTH:
+        return _learn_smoothly(half, positive, progress.radius, rule.growth == PUBLISHED)
+    _learn_discounted(half, positive, _discount(iteration, rule.beta))
     return 0.0
 
 
@@ -239,11 +233,12 @@ def _learn_rising(half):
 
 
 @compiled
-def _learn_smoothly(half, radius, published):
-    """Smooth regret matching: θ̂ + F projected onto D_R. Returns the player's part of the criterion, see `_grow`.
+def _learn_smoothly(half, positive, radius, published):
+    """Smooth regret matching: θ̂ + F, discounted, projected onto D_R.
 
-    Its norms run over all information sets. A criterion for each set by itself lets R grow without bound, because
-    the regrets of a set also move with the play below it while its own iterate rests.
+    Returns the player's part of the criterion, see `_grow`. Its norms run over all information sets. A criterion for
+    each set by itself lets R grow without bound, because the regrets of a set also move with the play below it while
+    its own iterate rests.
     """
     surprise = 0.0
     gain = 0.0
@@ -259,7 +254,7 @@ def _learn_smoothly(half, radius, published):
             # The gradient has done its duty and makes room for Fᵗ − Fᵗ⁻¹.
             half.gradient[k] = regret - half.regret[k]
             half.regret[k] = regret
-            half.aggregate[k] += regret
+            half.aggregate[k] = positive * (half.aggregate[k] + regret)
             total += half.aggregate[k] if half.aggregate[k] > 0.0 else 0.0
         if total < radius:
             _pin(half.aggregate, first, after, radius)
@@ -295,12 +290,11 @@ def _play(half, rule, radius):
         elif total < radius:
             total = _pin(half.lifted, first, after, radius)
         # Where nothing is positive all moves are equally likely.
-        share = 1.0 / total if total > 0.0 else 0.0
-        rest = 0.0 if total > 0.0 else 1.0 / (after - first)
+        even = 1.0 / (after - first)
         for k in range(first, after):
             half.lifted[k] = half.lifted[k] if half.lifted[k] > 0.0 else 0.0
             moved += (half.aggregate[k] - half.lifted[k]) ** 2
-            half.behaviour[k] = half.lifted[k] * share + rest
+            half.behaviour[k] = half.lifted[k] / total if total > 0.0 else even
             half.plan[k] = reach * half.behaviour[k]
     half.moved[1] = moved
 

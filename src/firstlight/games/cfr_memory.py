@@ -4,11 +4,11 @@ import hashlib
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from firstlight.errors import InvalidInput
 from firstlight.games.cfr_kernels import PROGRESS, Half
 from firstlight.games.flat_game import FlatGame, Treeplex
+from firstlight.games.game_tree import TERMINAL
 from firstlight.games.sweeps import realise
 
 # The arrays of a `Half` that outlive an iteration.
@@ -23,16 +23,14 @@ class Memory(NamedTuple):
     progress: np.void
 
 
-def new_memory(game: FlatGame, radius: float) -> Memory:
+def new_memory(treeplexes: tuple[Treeplex, Treeplex], radius: float) -> Memory:
     """Return the memory before the first iteration: uniform strategies, aggregates in the middle of R·Δ."""
     progress = np.zeros(1, PROGRESS)
     progress["radius"] = radius
-    first = _new_half(game.treeplexes[0], game.payoff, game.payoff.data, radius)
-    second = _new_half(game.treeplexes[1], game.payoff_transposed, np.negative(game.payoff_transposed.data), radius)
-    return Memory(first, second, progress[0])
+    return Memory(_new_half(treeplexes[0], radius), _new_half(treeplexes[1], radius), progress[0])
 
 
-def _new_half(treeplex: Treeplex, payoffs: sp.csr_array, data: np.ndarray, radius: float) -> Half:
+def _new_half(treeplex: Treeplex, radius: float) -> Half:
     behaviour = np.ones(treeplex.n_sequences)
     behaviour[1:] = np.repeat(1.0 / treeplex.n_actions, treeplex.n_actions)
     plan = np.empty_like(behaviour)
@@ -41,9 +39,6 @@ def _new_half(treeplex: Treeplex, payoffs: sp.csr_array, data: np.ndarray, radiu
         treeplex.parent,
         treeplex.start,
         treeplex.n_actions,
-        payoffs.indptr,
-        payoffs.indices,
-        data,
         aggregate=radius * behaviour,
         regret=np.zeros_like(plan),
         lifted=radius * behaviour,
@@ -53,6 +48,11 @@ def _new_half(treeplex: Treeplex, payoffs: sp.csr_array, data: np.ndarray, radiu
         gradient=np.zeros_like(plan),
         moved=np.zeros(2),
     )
+
+
+def payoff_range(game: FlatGame) -> float:
+    """Return the largest payoff of a leaf minus the smallest."""
+    return float(np.ptp(game.tree.payoff[game.tree.player == TERMINAL]))
 
 
 def memory_arrays(memory: Memory) -> dict[str, np.ndarray]:

@@ -94,6 +94,13 @@ METHODS = {
         radius=1e-12,
         weighs_by_radius=True,
     ),
+    "mi-spdcfr+": Method(
+        Rule(SMOOTH, alpha=2.3, prediction=1.0, growth=SCALE_FREE),
+        "quadratic",
+        "ours: mi-spcfr+ with the discounts of pdcfr+",
+        radius=1e-12,
+        weighs_by_radius=True,
+    ),
 }
 
 # The published rule of MI-SPRM⁺: R starts at 1 and grows by 1, in units of payoff, whenever the criterion is positive.

@@ -36,7 +36,7 @@ class Equilibrium:
     seconds : wall-clock time of the solve, certificate included.
     checked_at : iterations at which exploitability was measured, increasing.
     exploitabilities : what was measured there, of the average profile.
-    radii : of MI-SPRM+, the radius R after each iteration; None for other methods.
+    radii : of the methods with a radius R, R at those iterations; None for the others.
     """
 
     profile: Profile
@@ -46,7 +46,7 @@ class Equilibrium:
     seconds: float
     checked_at: Int64[np.ndarray, " checks"] = field(default_factory=lambda: np.empty(0, np.int64))
     exploitabilities: Float64[np.ndarray, " checks"] = field(default_factory=lambda: np.empty(0))
-    radii: Float64[np.ndarray, " iterations"] | None = None
+    radii: Float64[np.ndarray, " checks"] | None = None
 
     @property
     def value(self) -> float:

@@ -63,15 +63,14 @@ def play_stabilised(memory: Memory) -> None:
 def learn_stabilised(memory: Memory, loss: Float64[np.ndarray, " actions"]) -> None:
     """z ← the minimum of ⟨ℓ, u⟩ + λ ‖u − z‖²/2 + (λ' − λ) ‖u − centre‖²/2, where λ' is the next λ.
 
-    The last term is the dual stabilisation: it makes up for the step that shrinks from 1/λ to 1/λ'.
+    The last term is the dual stabilisation, which makes up for the step that shrinks from 1/λ to 1/λ'. The minimum is
+    the projection of (λz + (λ' − λ) centre − ℓ)/λ', and the centre, equal in all entries, does not move a projection.
     """
-    n_actions = len(loss)
     weight = np.sqrt(1.0 + memory.variation[0])
-    for k in range(n_actions):
+    for k in range(len(loss)):
         memory.variation[0] += (loss[k] - memory.feedback[k]) ** 2
         memory.feedback[k] = loss[k]
     next_weight = np.sqrt(1.0 + memory.variation[0])
-    for k in range(n_actions):
-        pull = weight * memory.aggregate[k] + (next_weight - weight) / n_actions
-        memory.aggregate[k] = (pull - loss[k]) / next_weight
-    project_simplex(memory.aggregate, 0, n_actions, 1.0, memory.aggregate)
+    for k in range(len(loss)):
+        memory.aggregate[k] = (weight * memory.aggregate[k] - loss[k]) / next_weight
+    project_simplex(memory.aggregate, 0, len(loss), 1.0, memory.aggregate)

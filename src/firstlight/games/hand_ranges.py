@@ -27,12 +27,12 @@ _HAND_CLASS = re.compile(rf"([{RANKS}])([{RANKS}])([so]?)")
 
 
 def read_board(text: str) -> tuple[int, ...]:
-    """Return the card numbers of a river board written like ``"4s8hTc9h2s"`` (spaces are ignored).
+    """Return the card numbers of a board written like ``"4s8hTc9h2s"`` (spaces are ignored).
 
     Raises
     ------
     InvalidInput
-        If the text is not five different cards.
+        If the text is not four (turn) or five (river) different cards.
     """
     compact = "".join(text.split())
     names = [compact[place : place + 2] for place in range(0, len(compact), 2)]
@@ -41,8 +41,10 @@ def read_board(text: str) -> tuple[int, ...]:
         raise InvalidInput(
             f"board {text!r}: {unknown[0]!r} is not a card; write a rank of {RANKS} and a suit of {SUITS}, such as Th"
         )
-    if len(names) != 5 or len(set(names)) != 5:
-        raise InvalidInput(f"board {text!r} has {len(set(names))} different cards; a river board has 5")
+    if len(names) not in (4, 5) or len(set(names)) != len(names):
+        raise InvalidInput(
+            f"board {text!r} has {len(set(names))} different cards; expected 5 on the river, or 4 on the turn"
+        )
     return tuple(_CARD_NUMBER[name] for name in names)
 
 

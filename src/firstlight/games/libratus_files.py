@@ -19,11 +19,11 @@ _MAX_BYTES = 2**20  # thirty times the size of the published files
 
 @dataclass(frozen=True)
 class LibratusEndgame:
-    """What a river file says.
+    """What a file says.
 
     Attributes
     ----------
-    board : the five cards, as written.
+    board : the cards on the table, as written: four on the turn, five on the river.
     pot : chips in the middle, half from each player.
     reach : one row per player, the one who acts first in row 0.
     """
@@ -34,27 +34,31 @@ class LibratusEndgame:
 
 
 def read_libratus(path: str | Path) -> LibratusEndgame:
-    """Read a Libratus endgame on the river.
+    """Read a Libratus endgame.
 
     Raises
     ------
     InvalidInput
-        If the file cannot be read, an entry is missing, given twice or malformed (the text names the line),
-        or the endgame starts before the river.
+        If the file cannot be read, or an entry is missing, given twice or malformed; the text names the line.
     """
     path = Path(path)
     entries = _entries(path)
     line, values = entries["-round"]
-    if values != ["4"]:
-        street = "a turn endgame" if values == ["3"] else "not a river endgame"
-        raise InvalidInput(f"{path}, line {line}: -round {' '.join(values)} is {street}; only the river (4) is solved")
+    if values not in (["3"], ["4"]):
+        raise InvalidInput(f"{path}, line {line}: -round is {' '.join(values)!r}; expected 3 (turn) or 4 (river)")
+    n_cards = 1 + int(values[0])
 
     line, values = entries["-board"]
     board = "".join(values)
     try:
-        read_board(board)
+        cards = read_board(board)
     except InvalidInput as error:
         raise InvalidInput(f"{path}, line {line}: {error}") from None
+
+    if len(cards) != n_cards:
+        raise InvalidInput(
+            f"{path}, line {line}: -board has {len(cards)} cards, but -round says that {n_cards} are out"
+        )
 
     line, values = entries["-pot"]
     pot = _numbers(path, line, "-pot", values, expected=1)

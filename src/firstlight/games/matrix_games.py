@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator
 from inspect import signature
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def solve_matrix_game(
     method: str = "mi-sprm+",
     iterations: int = 10_000,
     *,
-    averaging: Literal["uniform", "R", "linear", "quadratic", "last"] = "quadratic",
+    averaging: str = "quadratic",
     tol: float | None = None,
     **options: Any,
 ) -> GameSolution:
@@ -52,8 +52,8 @@ def solve_matrix_game(
     method : "mi-sprm+" (without parameters to tune), its relatives "ireg-prm+", "sogrm+", "sprm+", "prm+", "rm+", the
         first-order methods "ds-optmd", "ogda", "omwu", or "lp" for the linear program, solved by HiGHS.
     iterations : rounds of self-play, at most.
-    averaging : weight of round t in the strategies returned: equal, R (of MI-SPRM+, the weights of its theorem), t or
-        t², for MI-SPRM+ times R; or the last round alone.
+    averaging : weight of round t in the strategies returned: "uniform"; "R", the weights of MI-SPRM+'s theorem;
+        "linear" or "quadratic", t or t², for MI-SPRM+ times R; or "last" for the last round alone.
     tol : stop once the gap is at most this, in units of payoff. It is looked at ten times per decade of iterations.
     **options : parameters of the method, as its class in `firstlight.games` takes them: ``eta`` and ``R``, or ``scale``
         and ``growth``.
@@ -77,9 +77,10 @@ def solve_matrix_game(
     array([0.5 , 0.25, 0.25])
     """
     payoffs = checked_payoffs(A)
-    if method == "lp":
-        return solve_by_lp(payoffs, **options)
     _check_numbers(iterations, tol)
+    if method == "lp":
+        _check_options(method, options, known=set())
+        return solve_by_lp(payoffs)
     players = _players(method, shape_of(payoffs), options)
     run = _Run(SelfPlay(payoffs, players, _weights(method, averaging)), method, averaging)
     try:
@@ -110,13 +111,16 @@ def _players(method: str, shape: tuple[int, int], options: dict[str, Any]) -> tu
     """Make both players' minimisers; those of MI-SPRM+ share one radius."""
     if method not in METHODS:
         raise InvalidInput(f"method must be one of {', '.join(METHODS)}, lp; got {method!r}")
-    known = signature(METHODS[method]).parameters.keys() - {"n_actions", "radius"}
-    if unknown := options.keys() - known:
-        raise InvalidInput(f"{method} has no option {min(unknown)!r}; it has {', '.join(sorted(known)) or 'none'}")
+    _check_options(method, options, known=signature(METHODS[method]).parameters.keys() - {"n_actions", "radius"})
     row = METHODS[method](shape[0], **options)
     if isinstance(row, MISPRMPlus):
         return row, MISPRMPlus(shape[1], radius=row.radius)
     return row, METHODS[method](shape[1], **options)
+
+
+def _check_options(method: str, options: dict[str, Any], known: set[str]) -> None:
+    if unknown := options.keys() - known:
+        raise InvalidInput(f"{method} has no option {min(unknown)!r}; it has {', '.join(sorted(known)) or 'none'}")
 
 
 class _Run:

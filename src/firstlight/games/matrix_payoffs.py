@@ -12,8 +12,8 @@ from firstlight.errors import InvalidInput
 
 Payoffs = Float64[np.ndarray, "rows columns"] | sp.csr_array | LinearOperator
 
-# Minimisers square payoffs, and beyond this their squares overflow.
-LARGEST = 1e150
+# Minimisers add up payoffs and square the sums, which must not overflow.
+LARGEST = 1e100
 
 
 def checked_payoffs(A: Any) -> Payoffs:
@@ -28,7 +28,7 @@ def checked_payoffs(A: Any) -> Payoffs:
     ------
     InvalidInput
         If it is none of these, not two-dimensional, empty, not of real numbers, or has entries that are not finite or
-        beyond 1e150 in size. The entries of an operator are not seen.
+        beyond 1e100 in size. The entries of an operator are not seen.
     """
     if isinstance(A, LinearOperator):
         _check_form(A.shape, np.dtype(A.dtype))

@@ -23,8 +23,8 @@ def slow_game_gaps(iterations: int = 100_000, *, copies: int = 101, seed: int = 
     """Gaps of the first table: MI-SPRM+ by the published rule and its peers on the 3 × 3 game.
 
     Once MI-SPRM+ has converged, both sides of its criterion are rounding errors, and the published rule goes on raising
-    R at random; its gap says more about the order of additions than about the method. So it is run on copies of the game
-    with payoffs changed in their last digit, and the median is taken. The others do not depend on rounding.
+    R at random; its gap says more about the order of additions than about the method. So it is run on copies of the
+    game with payoffs changed in their last digit, and the median is taken. The others do not depend on rounding.
 
     Parameters
     ----------

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float64
+from numpy.typing import ArrayLike
 
 from firstlight.compiled import compiled
 from firstlight.errors import InvalidInput
@@ -144,7 +145,7 @@ class Minimiser:
             self._played = True
         return self.memory.strategy.copy()
 
-    def observe(self, loss: Float64[np.ndarray, " actions"]) -> None:
+    def observe(self, loss: ArrayLike) -> None:
         """Finish the round with what each action would have lost in it.
 
         Parameters
@@ -156,19 +157,25 @@ class Minimiser:
         InvalidInput
             If there is not one finite loss per action.
         """
-        loss = np.ascontiguousarray(loss, dtype=np.float64)
-        if loss.shape != self.memory.strategy.shape:
-            raise InvalidInput(f"expected {self.n_actions} losses, one per action, got an array of shape {loss.shape}")
-        if not np.isfinite(loss).all():
-            raise InvalidInput(f"losses must be finite, got {loss[~np.isfinite(loss)][0]}")
+        losses = np.asarray(loss, dtype=np.float64, order="C")
+        if losses.shape != self.memory.strategy.shape:
+            raise InvalidInput(f"expected {self.n_actions} losses, one per action, got shape {losses.shape}")
+        if not np.isfinite(losses).all():
+            raise InvalidInput(f"losses must be finite, got {losses[~np.isfinite(losses)][0]}")
         self.next_strategy()
         self._played = False
-        self._finish_round(learn(self.rule, self.memory, loss, self.bound))
+        self._finish_round(learn(self.rule, self.memory, losses, self.bound))
 
     def _finish_round(self, excess: float) -> None:
         finish_round(self.bound, excess)
 
 
-def new_bound(radius: float) -> np.void:
-    """Return the record of an R that stays where it is."""
-    return np.array([(radius, radius, 0.0, 0.0, 0, 0, 0, 0, np.inf)], RADIUS)[0]
+def new_bound(radius: float, *, learnt: float = 0.0, power: float = 0.0) -> np.void:
+    """Return the record of an R; without a power it stays where it is."""
+    bound = np.zeros(1, RADIUS)[0]
+    bound["value"] = bound["unit"] = radius
+    bound["learnt"] = learnt
+    bound["power"] = power
+    bound["first"] = 1 if radius > 0.0 else 0
+    bound["tightest"] = np.inf
+    return bound

@@ -5,8 +5,6 @@ All remember the regrets F = ⟨ℓ, x⟩1 − ℓ in an aggregate θ̂ and play
 converge like 1/T. MI-SPRM+ finds the R it needs by itself.
 """
 
-from typing import Literal
-
 import numpy as np
 
 from firstlight.errors import InvalidInput
@@ -124,16 +122,13 @@ class AdaptiveRadius:
         If the scale is another word or the exponent below 1.
     """
 
-    def __init__(self, scale: Literal["auto", "paper"] = "auto", growth: float = 2.0) -> None:
+    def __init__(self, scale: str = "auto", growth: float = 2.0) -> None:
         if scale not in ("auto", "paper"):
             raise InvalidInput(f'scale must be "auto" or "paper", got {scale!r}')
         if not 1.0 <= growth < np.inf:
             raise InvalidInput(f"growth is the exponent with which R grows and must be at least 1, got {growth}")
         self.scale = scale
-        self.bound = new_bound(0.0 if scale == "auto" else 1.0)
-        self.bound["power"] = growth if scale == "auto" else 1.0
-        self.bound["learnt"] = UNIT
-        self.bound["first"] = 0 if scale == "auto" else 1
+        self.bound = new_bound(0.0, learnt=UNIT, power=growth) if scale == "auto" else new_bound(1.0, power=1.0)
         self._members = 0
         self._excess = 0.0
         self._reports = 0
@@ -195,7 +190,7 @@ class MISPRMPlus(Minimiser):
         self,
         n_actions: int,
         *,
-        scale: Literal["auto", "paper"] = "auto",
+        scale: str = "auto",
         growth: float = 2.0,
         radius: AdaptiveRadius | None = None,
     ) -> None:

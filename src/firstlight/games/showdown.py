@@ -17,6 +17,7 @@ from jaxtyping import Float64
 
 from firstlight.compiled import compiled
 from firstlight.games.betting_tree import Ends
+from firstlight.games.payoffs import pays
 
 _ALL = 52  # the row of sums behind those of the 52 cards
 
@@ -38,8 +39,16 @@ class Holdings(NamedTuple):
     twin: np.ndarray
 
 
-class Payoffs(NamedTuple):
-    """What a player wins and when: own and the opponent's hands, folds and showdowns as the player sees them."""
+class HandPayoffs(NamedTuple):
+    """What a player wins with each hand on a full board: a form of payoffs for `firstlight.games.payoffs.pay`.
+
+    Sequences are the empty one, then the moves of the weakest hand, of the next, and so on.
+
+    Attributes
+    ----------
+    mine, theirs : what the player and the opponent may hold.
+    folds, showdowns : where the betting ends, as the player sees it.
+    """
 
     mine: Holdings
     theirs: Holdings
@@ -47,29 +56,41 @@ class Payoffs(NamedTuple):
     showdowns: Ends
 
 
+@pays(HandPayoffs)
 @compiled
-def payoff_gradient(
-    payoffs: Payoffs,
-    their_plan: Float64[np.ndarray, " their_sequences"],
-    gradient: Float64[np.ndarray, " my_sequences"],
-) -> None:
-    """Fill `gradient` with what each own sequence pays against the opponent's plan.
+def _hands_pay(payoffs, plan, gradient):
+    mine, theirs, folds, showdowns = payoffs
+    gradient[0] = 0.0  # no end comes before the first move
+    hands_pay(mine, theirs, folds, showdowns, by_hand(plan[1:], theirs), by_hand(gradient[1:], mine))
 
-    Both arrays hold the empty sequence, then the moves of the weakest hand, of the next, and so on. The entry of own
-    hand h and move k sums weight · weight · plan · stake · (+1 won, -1 lost, 0 tied) over the opponent's hands that
-    share no card with h and the ends whose last own move is k. With an own plan x the expected payoff is
-    ``x @ gradient``.
+
+@compiled
+def by_hand(values: Float64[np.ndarray, " sequences"], hands: Holdings) -> Float64[np.ndarray, "hands moves"]:
+    """View an array over the moves of one hand after the other as a row per hand."""
+    return values.reshape(len(hands.weight), len(values) // len(hands.weight))
+
+
+@compiled
+def hands_pay(
+    mine: Holdings,
+    theirs: Holdings,
+    folds: Ends,
+    showdowns: Ends,
+    plan: Float64[np.ndarray, "their_hands their_moves"],
+    gradient: Float64[np.ndarray, "my_hands my_moves"],
+) -> None:
+    """Fill `gradient` with what each own hand and move pays against the opponent's plan.
+
+    Entry (h, k) sums weight · weight · plan · stake · (+1 won, -1 lost, 0 tied) over the opponent's hands that share no
+    card with h and the ends whose last own move is k.
 
     Parameters
     ----------
-    payoffs : hands and ends, as the player sees them whose gradient it is.
-    their_plan : for each of the opponent's hands, the probability that it makes each move and its own moves before.
+    mine, theirs : both players' hands.
+    folds, showdowns : where the betting ends, seen by the player whose gradient it is.
+    plan : for each of the opponent's hands, the probability that it makes each move and its own moves before.
     gradient : overwritten.
     """
-    mine, theirs, folds, showdowns = payoffs
-    plan = their_plan[1:].reshape(len(theirs.weight), (len(their_plan) - 1) // len(theirs.weight))
-    pays = gradient[1:].reshape(len(mine.weight), (len(gradient) - 1) // len(mine.weight))
-    gradient[:] = 0.0
     n_moves = plan.shape[1]
     mass = np.zeros((_ALL + 1, n_moves))
     for row in range(len(theirs.weight)):
@@ -88,14 +109,15 @@ def payoff_gradient(
             weaker += 1
         _without_blocked(mass, mine, row, met)
         _without_blocked(balance, mine, row, ahead)
+        gradient[row, :] = 0.0
         twin = mine.twin[row]
         if twin >= 0:
             for k in range(n_moves):
                 met[k] += theirs.weight[twin] * plan[twin, k]
         for end in range(len(folds.stake)):
-            pays[row, folds.mine[end]] += mine.weight[row] * folds.stake[end] * met[folds.theirs[end]]
+            gradient[row, folds.mine[end]] += mine.weight[row] * folds.stake[end] * met[folds.theirs[end]]
         for end in range(len(showdowns.stake)):
-            pays[row, showdowns.mine[end]] += mine.weight[row] * showdowns.stake[end] * ahead[showdowns.theirs[end]]
+            gradient[row, showdowns.mine[end]] += mine.weight[row] * showdowns.stake[end] * ahead[showdowns.theirs[end]]
 
 
 @compiled

@@ -1,8 +1,8 @@
-"""The answer to a river endgame: what each hand does at each point of the betting, and what it is worth."""
+"""The answer to a hold'em endgame: what each hand does at each point of the betting, and what it is worth."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -10,28 +10,27 @@ from jaxtyping import Float64, Int64
 from firstlight.errors import InvalidInput
 from firstlight.files import load_arrays, save_arrays
 from firstlight.games.certificate import Certificate
+from firstlight.games.endgame import Endgame, Plans
 from firstlight.games.equilibrium import BLUE
-from firstlight.games.game_tree import TERMINAL
-from firstlight.games.hand_ranges import HAND_NAMES, hand_number
-from firstlight.games.river_game import RiverGame
+from firstlight.games.turn_game import deal_endgame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
-class RiverSolution:
-    """Strategies for a river endgame with the proof of how good they are.
+class EndgameSolution:
+    """Strategies for a hold'em endgame with the proof of how good they are.
 
-    All figures in chips are of the whole hand, half the pot included, as in `RiverGame`. Figures in mbb are
+    All figures in chips are of the whole hand, half the pot included, as in `Endgame`. Figures in mbb are
     thousandths of a big blind per deal: averages over all pairs of hands that can be dealt together, weighted by the
     product of their weights.
 
     Attributes
     ----------
     game : the endgame.
-    behaviour : for each player and hand (rows, as in ``game.hands``) the probability of each move once its node is
-        reached; column k is sequence k + 1 of ``game.tree.treeplexes``.
+    behaviour : for each player the probability of every move once its node is reached, in the order of
+        ``game.treeplexes``; entry 0 is 1. ``game.tables`` lays them out by hand.
     certificate : exact best responses against the strategies, in chips.
     hand_values : what each player expects to win with each hand, in chips, given that it is dealt.
     method : the solver.
@@ -41,8 +40,8 @@ class RiverSolution:
     exploitabilities : what was measured there, in mbb.
     """
 
-    game: RiverGame
-    behaviour: tuple[Float64[np.ndarray, "hands_1 moves_1"], Float64[np.ndarray, "hands_2 moves_2"]]
+    game: Endgame
+    behaviour: Plans
     certificate: Certificate
     hand_values: tuple[Float64[np.ndarray, " hands_1"], Float64[np.ndarray, " hands_2"]]
     method: str
@@ -50,18 +49,6 @@ class RiverSolution:
     seconds: float
     checked_at: Int64[np.ndarray, " checks"] = field(default_factory=lambda: np.empty(0, np.int64))
     exploitabilities: Float64[np.ndarray, " checks"] = field(default_factory=lambda: np.empty(0))
-
-    @classmethod
-    def of(
-        cls,
-        game: RiverGame,
-        behaviour: tuple[Float64[np.ndarray, "hands_1 moves_1"], Float64[np.ndarray, "hands_2 moves_2"]],
-        **record: Any,
-    ) -> "RiverSolution":
-        """Certify strategies; `record` are the remaining attributes, from `method` on."""
-        plans = game.plans(behaviour)
-        values = (game.hand_values(0, plans), game.hand_values(1, plans))
-        return cls(game, behaviour, game.certify(plans), values, **record)
 
     @property
     def value(self) -> float:
@@ -83,7 +70,8 @@ class RiverSolution:
 
         Parameters
         ----------
-        line : the moves so far, such as ``"check, bet 250"`` or ``"check, all-in"``; ``""`` is the first move.
+        line : the moves so far, such as ``"check, bet 250"`` or ``"check, all-in"``; ``""`` is the first move. From the
+            turn on with the river card in between: ``"check, check, 7d, bet 500"``.
         hand : two cards of the player who acts, such as ``"AsKh"``.
 
         Raises
@@ -91,19 +79,13 @@ class RiverSolution:
         InvalidInput
             If the line is not possible or ends the hand, or the player cannot hold the hand.
         """
-        number = self.game.tree.find(line)
-        node = self.game.tree.nodes[number]
-        if node.player == TERMINAL:
-            raise InvalidInput(f"the hand is over after {', '.join(node.line)!r}; nobody moves there")
-        row = self._row(node.player, hand)
-        place = self.game.tree.decisions[node.player].index(number)
-        first = int(self.game.tree.treeplexes[node.player].start[place]) - 1
-        probabilities = self.behaviour[node.player][row, first : first + len(node.actions)]
-        return dict(zip(node.actions, probabilities.tolist(), strict=True))
+        player, first, actions = self.game.decision(line, hand)
+        probabilities = self.behaviour[player][first : first + len(actions)]
+        return dict(zip(actions, probabilities.tolist(), strict=True))
 
     def hand_value(self, player: int, hand: str) -> float:
         """Return what player 0 or 1 expects to win with a hand, in chips, given that it is dealt."""
-        return float(self.hand_values[player][self._row(player, hand)])
+        return float(self.hand_values[player][self.game.row(player, hand)])
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw exploitability over iterations on double logarithmic axes, new ones unless given; return the axes."""
@@ -122,7 +104,9 @@ class RiverSolution:
 
         NumPy alone reads it. For each player (``_1``, ``_2``): ``hands``, their names; ``weights``, proportional to the
         given ones; ``moves``, each as the line that ends with it; ``strategy``, hands by moves, the probability of each
-        once its node is reached; ``values``, chips by hand. Further the parameters of the game and the history.
+        once its node is reached; ``values``, chips by hand. From the turn on also ``river_strategy``, with a row for
+        each river card and hand (``river_cards``, ``river_hands``) and columns ``river_moves``. Further the parameters
+        of the game and the history.
         """
         game = self.game
         arrays = {
@@ -138,15 +122,13 @@ class RiverSolution:
             "exploitabilities": self.exploitabilities,
         }
         for player, name in enumerate("12"):
-            arrays[f"hands_{name}"] = np.array([HAND_NAMES[hand] for hand in game.hands[player]])
-            arrays[f"weights_{name}"] = game.holdings[player].weight
-            arrays[f"moves_{name}"] = np.array(game.tree.moves(player))
-            arrays[f"strategy_{name}"] = self.behaviour[player]
-            arrays[f"values_{name}"] = self.hand_values[player]
+            tables = game.tables(player, self.behaviour[player])
+            tables |= {"weights": game.weights[player], "values": self.hand_values[player]}
+            arrays |= {f"{table}_{name}": values for table, values in tables.items()}
         save_arrays(path, **arrays)
 
     @classmethod
-    def load(cls, path: str | Path) -> "RiverSolution":
+    def load(cls, path: str | Path) -> "EndgameSolution":
         """Read a solution that `save` wrote; its certificate and values are computed anew from the strategies.
 
         Raises
@@ -162,10 +144,14 @@ class RiverSolution:
                 for name in "12"
             )
             pot, behind, big_blind = (float(arrays[name]) for name in ("pot", "behind", "big_blind"))
-            game = RiverGame.deal(str(arrays["board"]), pot, behind, (first, second), sizes, big_blind)
-            return cls.of(
+            game = deal_endgame(str(arrays["board"]), pot, behind, (first, second), sizes, big_blind)
+            behaviour = (_behaviour_in(game, 0, arrays), _behaviour_in(game, 1, arrays))
+            plans = game.plans(behaviour)
+            return cls(
                 game,
-                (_checked(game, 0, arrays["strategy_1"]), _checked(game, 1, arrays["strategy_2"])),
+                behaviour,
+                game.certify(plans),
+                (game.hand_values(0, plans), game.hand_values(1, plans)),
                 method=str(arrays["method"]),
                 iterations=int(arrays["iterations"]),
                 seconds=float(arrays["seconds"]),
@@ -173,27 +159,22 @@ class RiverSolution:
                 exploitabilities=arrays["exploitabilities"],
             )
         except (KeyError, ValueError, TypeError) as error:
-            raise InvalidInput(f"{path} is not a river solution saved by Firstlight: {error}") from error
-
-    def _row(self, player: int, hand: str) -> int:
-        rows = np.flatnonzero(self.game.hands[player] == hand_number(hand))
-        if not len(rows):
-            raise InvalidInput(
-                f"player {player + 1} cannot hold {hand}: it has weight 0, shares a card with the board, "
-                "or blocks all hands of the opponent"
-            )
-        return int(rows[0])
+            reason = f"it has no array named {error}" if isinstance(error, KeyError) else str(error)
+            raise InvalidInput(f"{path} is not an endgame solution saved by Firstlight: {reason}") from error
 
 
-def _checked(game: RiverGame, player: int, strategy: np.ndarray) -> Float64[np.ndarray, "hands moves"]:
-    """A strategy from a file, if it is one for this game."""
-    treeplex = game.tree.treeplexes[player]
-    shape = (len(game.hands[player]), treeplex.n_sequences - 1)
-    if strategy.shape != shape or strategy.dtype != np.float64:
+def _behaviour_in(game: Endgame, player: int, arrays: dict[str, np.ndarray]) -> Float64[np.ndarray, " sequences"]:
+    """A player's strategy from a file, if it is one for this game."""
+    name = f"_{player + 1}"
+    tables = {table.removesuffix(name): values for table, values in arrays.items() if table.endswith(name)}
+    behaviour = game.behaviour_in(player, tables)
+    treeplex = game.treeplexes[player]
+    if behaviour.shape != (treeplex.n_sequences,) or behaviour.dtype != np.float64:
         raise InvalidInput(
-            f"the strategy of player {player + 1} is {strategy.dtype} {strategy.shape}, not float64 {shape}"
+            f"the strategy of player {player + 1} has {behaviour.size} probabilities of type {behaviour.dtype}, "
+            f"expected {treeplex.n_sequences} of float64"
         )
-    sums = np.add.reduceat(strategy, treeplex.start - 1, axis=1)
-    if not ((strategy >= 0).all() and (np.abs(sums - 1) < 1e-9).all()):
+    sums = np.add.reduceat(behaviour, treeplex.start)
+    if not ((behaviour >= 0).all() and (np.abs(sums - 1) < 1e-9).all()):
         raise InvalidInput(f"the strategy of player {player + 1} has probabilities that do not sum to 1")
-    return strategy
+    return behaviour
