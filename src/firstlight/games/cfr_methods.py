@@ -89,14 +89,14 @@ METHODS = {
     ),
     "mi-spcfr+": Method(
         Rule(SMOOTH, prediction=1.0, growth=SCALE_FREE),
-        "quadratic",
+        4.0,
         "Meng et al., A faster parameter-free regret matching algorithm, ICLR 2026; R scale-free in our extension",
         radius=1e-12,
         weighs_by_radius=True,
     ),
     "mi-spdcfr+": Method(
         Rule(SMOOTH, alpha=2.3, prediction=1.0, growth=SCALE_FREE),
-        "quadratic",
+        4.0,
         "ours: mi-spcfr+ with the discounts of pdcfr+",
         radius=1e-12,
         weighs_by_radius=True,
@@ -106,7 +106,7 @@ METHODS = {
 # The published rule of MI-SPRM⁺: R starts at 1 and grows by 1, in units of payoff, whenever the criterion is positive.
 AS_PUBLISHED = Method(
     Rule(SMOOTH, prediction=1.0, growth=PUBLISHED),
-    "quadratic",
+    "uniform",
     "Meng et al., A faster parameter-free regret matching algorithm, ICLR 2026",
     radius=1.0,
     scale_free=False,

@@ -140,7 +140,7 @@ def convert(
 
 @app.command()
 def river(
-    endgame: Annotated[Path, Argument(help="A river endgame in the format of the Libratus files (-round 4).")],
+    endgame: Annotated[Path, Argument(help="A file in the Libratus format: -round 4 (river) or 3 (turn).")],
     bets: Annotated[
         str, Option(help="Bet sizes as shares of the pot, and allin, with commas between.")
     ] = "0.5,1,allin",
@@ -153,7 +153,7 @@ def river(
     out: Annotated[Path | None, Option(help="Save both players' strategies, hand by hand (.npz).")] = None,
     plot: Plot = None,
 ) -> None:
-    """Solve a hold'em river endgame, with exact best responses over all hands.
+    """Solve a hold'em endgame from the river or the turn, with exact best responses over all hands.
 
     The exit code is 1 if a limit ended the run before the target was reached.
 
