@@ -28,7 +28,7 @@ LIARS_DICE_6 = "liars_dice(dice_sides=6)"
 
 @claim("Leduc poker is solved to 1e-5 with bounds that enclose the exact value", source="ours; value by HiGHS")
 def leduc_is_solved(budget: Budget) -> Measurement:
-    """MI-SPCFR+ as it comes, stopped at an exploitability of 5e-6 (1e-7 in the full run).
+    """MI-SPCFR+ as it comes, stopped at an exploitability of 5e-6 (5e-8 in the full run).
 
     The table shows where the bounds stand against the sequence-form linear program, and how long CFR+ and PCFR+ take to
     the same target. The value counts as missed if the program's lies outside the bounds.
