@@ -239,9 +239,15 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path, kuhn, leduc):
         CFRSolver.resume(path, scaled(kuhn, 2.0))
     with np.load(path) as arrays:
         fields = dict(arrays)
-    for change in ({"plan_1": np.full(13, np.nan)}, {"plan_1": np.zeros(12)}, {"method": np.array("cfr++")}):
-        np.savez(path, **(fields | change))
-        with pytest.raises(InvalidInput):
+    for name, value in {
+        "plan_1": np.full(13, np.nan),
+        "total_2": np.zeros(12),
+        "method": np.array("cfr++"),
+        "averaging": np.zeros(2),
+        "checks": np.zeros((1, 2)),
+    }.items():
+        np.savez(path, **(fields | {name: value}))
+        with pytest.raises(InvalidInput, match="damaged"):
             CFRSolver.resume(path, kuhn)
     np.savez(path, nothing=np.zeros(1))
     with pytest.raises(InvalidInput, match="not a checkpoint"):

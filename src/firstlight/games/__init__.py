@@ -26,6 +26,7 @@ True
 from firstlight.games.certificate import Certificate, certify
 from firstlight.games.cfr import CFRSolver
 from firstlight.games.data import read_payoffs
+from firstlight.games.endgame_solution import EndgameSolution
 from firstlight.games.equilibrium import Equilibrium
 from firstlight.games.exact_certificate import ExactCertificate, certify_exactly
 from firstlight.games.first_order import OGDA, OMWU, DSOptMD
@@ -49,6 +50,7 @@ __all__ = [
     "CFRSolver",
     "Certificate",
     "DSOptMD",
+    "EndgameSolution",
     "Equilibrium",
     "ExactCertificate",
     "FlatGame",

@@ -136,16 +136,19 @@ class CFRSolver(CFRRun[Equilibrium]):
             raise InvalidInput(
                 f"{path} is a checkpoint of another game, {str(arrays['title'])!r}, not of {flat.tree.title!r}"
             )
-        solver = cls(
-            flat,
-            str(arrays["method"]),
-            alternating=bool(arrays["alternating"]),
-            averaging=arrays["averaging"].item(),
-            scale=arrays["scale"].item(),
-        )
-        restore(solver._memory, arrays)
-        solver._checks = [Check(int(check[0]), *check[1:].tolist()) for check in arrays["checks"]]
-        solver._seconds = float(arrays["seconds"])
+        try:
+            solver = cls(
+                flat,
+                str(arrays["method"]),
+                alternating=bool(arrays["alternating"]),
+                averaging=arrays["averaging"].item(),
+                scale=arrays["scale"].item(),
+            )
+            restore(solver._memory, arrays)
+            solver._checks = [Check(int(check[0]), float(check[1]), float(check[2])) for check in arrays["checks"]]
+            solver._seconds = float(arrays["seconds"])
+        except (ValueError, TypeError, IndexError) as error:
+            raise InvalidInput(f"{path} is damaged: {error}") from error
         return solver
 
     def _openspiel(self, profile: Profile) -> Any:

@@ -166,7 +166,7 @@ def river(
     solver = RiverSolver.from_libratus(endgame, stack=stack, bets=_bet_sizes(bets), big_blind=big_blind, method=method)
     solution = solver.run(iterations, target=target, seconds=_limit(target, iterations, seconds))
     lowest, highest = solution.value_bounds
-    board, nodes = solution.game.board, len(solution.game.tree.nodes)
+    board, nodes = solution.game.board, solution.game.n_nodes
     hands = " × ".join(f"{len(hands):,}" for hands in solution.game.hands)
     lines = {
         "endgame": f"board {board}, {nodes:,} betting nodes, {hands} hands",
