@@ -322,6 +322,7 @@ def test_a_game_that_decides_nothing_is_solved_at_once():
         solution = CFRSolver(FlatGame.from_tree(tree.finish()), method).run(10)
         assert solution.value == 3.0
         assert solution.exploitability == 0.0
+        assert solution.exploitabilities.max() < 1e-14
 
 
 def test_exploitability_falls_to_rounding_and_stays_there(kuhn):

@@ -51,8 +51,8 @@ def _new_half(treeplex: Treeplex, radius: float) -> Half:
 
 
 def payoff_range(game: FlatGame) -> float:
-    """Return the largest payoff of a leaf minus the smallest."""
-    return float(np.ptp(game.tree.payoff[game.tree.player == TERMINAL]))
+    """Return the largest payoff of a leaf minus the smallest; 1 where nothing is at stake and any unit will do."""
+    return float(np.ptp(game.tree.payoff[game.tree.player == TERMINAL])) or 1.0
 
 
 def memory_arrays(memory: Memory) -> dict[str, np.ndarray]:
@@ -82,9 +82,7 @@ def restore(memory: Memory, arrays: dict[str, np.ndarray]) -> None:
             or stored.dtype != values.dtype
             or not np.isfinite(stored).all()
         ):
-            raise InvalidInput(
-                f"the checkpoint is damaged: {name} is missing or not {values.shape} finite {values.dtype}"
-            )
+            raise InvalidInput(f"{name} is missing or not {values.shape} finite {values.dtype}")
         if values.shape:
             values[...] = stored
     for name in PROGRESS.names or ():
