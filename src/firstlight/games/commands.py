@@ -61,7 +61,7 @@ def solve(
     moves = "simultaneous" if simultaneous else "alternating"
     lines = {
         "game": f"{flat.tree.title or game}: {len(flat.tree):,} nodes, {_count_sets(flat):,} information sets",
-        "method": f"{method}, {moves} updates, {solver.averaging} averaging",
+        "method": f"{method}, {moves} updates, {_average(solver.averaging)} averages",
         "ran": f"{solution.iterations:,} iterations in {solution.seconds:.2f} s",
         "value to player 1": f"{solution.value:.10g}, proved to lie in [{lowest:.10g}, {highest:.10g}]",
         "exploitability": f"{solution.exploitability:.4g} (NashConv {solution.nash_conv:.4g})",
@@ -204,6 +204,10 @@ def _read_game(game: str, *, normalise: bool = False) -> "FlatGame":
             f"{game} is a file but no game: expected .efg or .npz; payoff tables go to: firstlight games matrix"
         )
     return FlatGame.from_openspiel(game)
+
+
+def _average(averaging: str | float) -> str:
+    return averaging if isinstance(averaging, str) else f"t^{averaging:g}"
 
 
 def _count_sets(game: "FlatGame") -> int:
