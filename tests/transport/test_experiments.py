@@ -55,7 +55,7 @@ def test_the_flow_table_reports_every_method_at_its_best_rate():
     def target(n_samples, *, seed):
         return np.full((n_samples, 2), 1.0) + 0.1 * seed.standard_normal((n_samples, 2))
 
-    problem = FlowProblem("small", target, paper_lr=0.05)
+    problem = FlowProblem("small", target, grid=(0.05, 0.1))
     rows = flow_table(problem, ("SW", "TS_2"), seeds=2, n_samples=20, n_iter=10)
     assert [row["method"] for row in rows] == ["SW", "TS_2"]
     for row in rows:

@@ -8,7 +8,7 @@ from tests.transport.explicit_trees import ORDERS, by_definition, earth_movers_d
 
 from firstlight.errors import InvalidInput
 from firstlight.transport.sobolev_tree import sobolev_critic, sobolev_ipm_tree
-from firstlight.transport.tree_passes import edge_weight
+from firstlight.transport.tree_passes import density, edge_weight
 
 
 def random_tree(n, seed, longest=2.0):
@@ -74,7 +74,8 @@ def test_edge_weights_do_not_cancel(p, relative):
     exact, _ = quad(lambda u: np.exp((2 - p) * u), np.log(1 + below), np.log1p(below + length), epsabs=0, epsrel=2e-14)
     if relative < 1e-3:  # the limits of that integral cancel; the midpoint rule is exact to the fourth order
         exact = length * (1 + below + length / 2) ** (1 - p) * (1 + p * (p - 1) * (length / (1 + below)) ** 2 / 24)
-    assert edge_weight(below, length, p) == pytest.approx(exact, rel=5e-13)
+    ends = density(below, p), density(below + length, p)
+    assert edge_weight(below, length, *ends, p) == pytest.approx(exact, rel=5e-13)
 
 
 def test_is_of_degree_one_in_mass_and_zero_for_equal_measures():

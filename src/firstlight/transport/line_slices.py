@@ -12,7 +12,7 @@ from jaxtyping import Float64
 from firstlight.compiled import compiled
 from firstlight.transport.line_trees import chained_lines, concurrent_lines, empty_path
 from firstlight.transport.measures import Clouds
-from firstlight.transport.streaming import Gradients, blocks, lines_at_once
+from firstlight.transport.streaming import Gradients, blocks, trees_at_once
 from firstlight.transport.tree_systems import TreeSystem
 
 FEW = 16  # up to this many dimensions a residual is as quick to measure as to find by Pythagoras
@@ -40,7 +40,7 @@ class LineSlices:
         self.weight = np.concatenate([clouds.a, -clouds.b])
         _, n_lines, d = trees.directions.shape
         self.n_points, dtype = len(self.weight), clouds.X_s.dtype
-        self.n_trees, self.at_once = trees.n_trees, lines_at_once(n_lines, d)
+        self.n_trees, self.at_once = trees.n_trees, trees_at_once(n_lines, d, self.n_points)
         chain = trees.joints is not None
         shape = (self.at_once, n_lines, self.n_points + chain)
         self.coordinate, self.distance, self.share = (np.zeros(shape, dtype) for _ in range(3))
@@ -51,16 +51,14 @@ class LineSlices:
         """Return S_p^p on each tree of a chunk."""
         self._look_from(chunk)
         self._project()
-        joints = self.trees.joints
+        n_trees, joints = len(self.directions), self.trees.joints
+        if joints is not None:
+            self.coordinate[:n_trees, :-1, -1] = joints[chunk]
+            self.mass[:n_trees, :, -1] = 0
         solve = concurrent_lines if joints is None else chained_lines
-        values = np.empty(len(self.directions))
-        for k in range(len(values)):
-            if joints is not None:
-                self.coordinate[k, :-1, -1] = joints[chunk.start + k]
-                self.mass[k, :, -1] = 0
-            values[k] = solve(
-                self.paths, self.coordinate[k], self.mass[k], self.slope[k], self.p, self.gradients.wanted
-            )
+        arrays = (array[:n_trees] for array in (self.coordinate, self.mass, self.slope))
+        values = np.empty(n_trees)
+        solve(self.paths, *arrays, values, self.p, self.gradients.wanted)
         return values
 
     def _look_from(self, chunk: slice) -> None:
@@ -76,7 +74,8 @@ class LineSlices:
         """Find coordinates and distances to the lines, and how each point's mass is split between them."""
         n_trees, n_lines, d = self.directions.shape
         columns = self.directions.reshape(-1, d)
-        closeness = np.zeros((n_trees, self.starts.shape[1], 0), columns.dtype)
+        size, closeness = np.zeros(0, columns.dtype), np.zeros((n_trees, self.starts.shape[1], 0), columns.dtype)
+        start_size = np.einsum("tsd,tsd->ts", self.starts, self.starts)
         for cloud, offset in self.clouds.parts:
             for _, places, points in blocks(cloud, offset, self.middle):
                 coordinate, distance, share, mass = (
@@ -87,8 +86,9 @@ class LineSlices:
                     share[:] = 1 / n_lines
                 else:
                     if d > FEW:
+                        size = np.einsum("nd,nd->n", points, points)
                         closeness = (self.starts.reshape(-1, d) @ points.T).reshape(*self.starts.shape[:2], -1)
-                    _measure(points, self.directions, self.starts, closeness, coordinate, distance)
+                    _measure(points, size, self.directions, self.starts, start_size, closeness, coordinate, distance)
                     np.subtract(distance.min(axis=1, keepdims=True), distance, out=share)
                     share *= self.delta
                     np.exp(share, out=share)
@@ -121,27 +121,17 @@ class LineSlices:
 
 
 @compiled
-def _measure(points, directions, starts, closeness, coordinate, distance):
-    """Distances to the lines; `closeness` holds ⟨x, start⟩ where Pythagoras is used."""
+def _measure(points, size, directions, starts, start_size, closeness, coordinate, distance):
+    """Distances to the lines; ‖x‖², ‖start‖² and ⟨x, start⟩ are given where Pythagoras is used."""
     n_trees, n_lines, d = directions.shape
-    n_starts = starts.shape[1]
-    norms = np.zeros((n_trees, n_starts))
-    for tree in range(n_trees):
-        for start in range(n_starts):
-            for j in range(d):
-                norms[tree, start] += starts[tree, start, j] ** 2
     for k in range(len(points)):
-        size = 0.0
-        if d > FEW:
-            for j in range(d):
-                size += points[k, j] * points[k, j]
         for tree in range(n_trees):
             for line in range(n_lines):
-                start = min(line, n_starts - 1)
+                start = min(line, starts.shape[1] - 1)
                 t = coordinate[tree, line, k]
                 squared, cancelled = 0.0, True
                 if d > FEW:
-                    squares = size + norms[tree, start]
+                    squares = size[k] + start_size[tree, start]
                     squared = squares - 2.0 * closeness[tree, start, k] - t * t
                     cancelled = squared < CANCELS * squares
                 if cancelled:

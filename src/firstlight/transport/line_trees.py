@@ -79,19 +79,24 @@ def lay_path(path: Path, coordinate: Float[np.ndarray, " points"], mass: Float64
 
 
 @compiled
+def climb(path: Path, p: float) -> float:
+    """Gather what lies below each vertex; return S_p^p of the path."""
+    return collect(path.parent, path.length, path.mass, path.below, path.potential, path.stretch, path.tension, p)
+
+
+@compiled
 def pull(
     path: Path,
     coordinate: Float[np.ndarray, " points"],
     mass: Float64[np.ndarray, " points"],
     slope: Float64[np.ndarray, " points"],
-    p: float,
 ) -> None:
     """Fill `mass` and `slope` with the derivatives of S_p^p by mass and coordinate of each point.
 
-    `path` has been through `collect`, and has the potential and stretch of its root. Moving a point outwards lengthens
+    `path` has been through `climb`, and has the potential and stretch of its root. Moving a point outwards lengthens
     the edge above it and shortens the one below.
     """
-    distribute(path.parent, path.length, path.mass, path.below, p, path.potential, path.stretch, path.tension)
+    distribute(path.parent, path.potential, path.stretch, path.tension)
     last = len(coordinate)
     for vertex in range(1, last + 1):
         point = path.point[vertex]
@@ -105,67 +110,71 @@ def pull(
 @compiled
 def concurrent_lines(
     paths: tuple[Path, ...],
-    coordinate: Float[np.ndarray, "lines points"],
-    mass: Float64[np.ndarray, "lines points"],
-    slope: Float64[np.ndarray, "lines points"],
+    coordinate: Float[np.ndarray, "trees lines points"],
+    mass: Float64[np.ndarray, "trees lines points"],
+    slope: Float64[np.ndarray, "trees lines points"],
+    values: Float64[np.ndarray, " trees"],
     p: float,
     gradients: bool,
-) -> float:
-    """S_p^p of a tree of lines that all meet at the root.
+) -> None:
+    """Solve trees of lines that all meet at the root.
 
     Parameters
     ----------
     paths : room for one line.
     coordinate : signed distance of each point's projection from the root.
-    mass : mass of each point on each line; with `gradients` overwritten by the derivative by it.
+    mass : mass of each point on each line; with `gradients` overwritten by the derivative of S_p^p by it.
     slope : with `gradients`, receives the derivative by the coordinate.
+    values : receives S_p^p of each tree.
     """
     path = paths[0]
-    total = 0.0
-    for line in range(len(coordinate)):
-        lay_path(path, coordinate[line], mass[line])
-        total += collect(path.parent, path.length, path.mass, path.below, p)
-        if gradients:
-            path.potential[0] = 0.0
-            path.stretch[0] = 0.0
-            pull(path, coordinate[line], mass[line], slope[line], p)
-    return total
+    for tree in range(len(coordinate)):
+        values[tree] = 0.0
+        for line in range(coordinate.shape[1]):
+            lay_path(path, coordinate[tree, line], mass[tree, line])
+            values[tree] += climb(path, p)
+            if gradients:
+                path.potential[0] = 0.0
+                path.stretch[0] = 0.0
+                pull(path, coordinate[tree, line], mass[tree, line], slope[tree, line])
 
 
 @compiled
 def chained_lines(
     paths: tuple[Path, ...],
-    coordinate: Float[np.ndarray, "lines points"],
-    mass: Float64[np.ndarray, "lines points"],
-    slope: Float64[np.ndarray, "lines points"],
+    coordinate: Float[np.ndarray, "trees lines points"],
+    mass: Float64[np.ndarray, "trees lines points"],
+    slope: Float64[np.ndarray, "trees lines points"],
+    values: Float64[np.ndarray, " trees"],
     p: float,
     gradients: bool,
-) -> float:
-    """S_p^p of a chain: line l + 1 starts at the joint of line l, and hangs below it with its mass and length.
+) -> None:
+    """Solve chains: line l + 1 starts at the joint of line l, and hangs below it with its mass and length.
 
     Parameters
     ----------
     paths : room for each line.
-    coordinate, mass, slope : as in `concurrent_lines`, with one point more, the last, that stands for the joint of its
-        line and enters with mass 0; on the last line, which has none, it lies at 0. Its entries leave without meaning.
+    coordinate, mass, slope, values : as in `concurrent_lines`, with one point more, the last, that stands for the
+        joint of its line and enters with mass 0; on the last line, which has none, it lies at 0. Its derivatives leave
+        without meaning.
     """
-    n_lines = len(coordinate)
+    n_lines = coordinate.shape[1]
     joint = np.zeros(n_lines, np.int64)
-    total = 0.0
-    hanging_mass, hanging_length = 0.0, 0.0
-    for line in range(n_lines - 1, -1, -1):
-        path = paths[line]
-        joint[line] = lay_path(path, coordinate[line], mass[line])
-        path.mass[joint[line]] += hanging_mass
-        path.below[joint[line]] += hanging_length
-        total += collect(path.parent, path.length, path.mass, path.below, p)
-        hanging_mass, hanging_length = path.mass[0], path.below[0]
-    if gradients:
-        potential, stretch = 0.0, 0.0
-        for line in range(n_lines):
+    for tree in range(len(coordinate)):
+        values[tree] = 0.0
+        hanging_mass, hanging_length = 0.0, 0.0
+        for line in range(n_lines - 1, -1, -1):
             path = paths[line]
-            path.potential[0] = potential
-            path.stretch[0] = stretch
-            pull(path, coordinate[line], mass[line], slope[line], p)
-            potential, stretch = path.potential[joint[line]], path.stretch[joint[line]]
-    return total
+            joint[line] = lay_path(path, coordinate[tree, line], mass[tree, line])
+            path.mass[joint[line]] += hanging_mass
+            path.below[joint[line]] += hanging_length
+            values[tree] += climb(path, p)
+            hanging_mass, hanging_length = path.mass[0], path.below[0]
+        if gradients:
+            potential, stretch = 0.0, 0.0
+            for line in range(n_lines):
+                path = paths[line]
+                path.potential[0] = potential
+                path.stretch[0] = stretch
+                pull(path, coordinate[tree, line], mass[tree, line], slope[tree, line])
+                potential, stretch = path.potential[joint[line]], path.stretch[joint[line]]

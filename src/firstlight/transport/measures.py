@@ -12,7 +12,7 @@ from firstlight.errors import InvalidInput
 
 UNBALANCED = 1e-6  # how far the sums of both weights may differ, relative to them
 LOST = 1e-3  # relative error of distances that is worth a warning
-SAMPLE = 1000  # points looked at to see how far apart most are
+SAMPLE = 100_000  # coordinates looked at to see how far apart most points are
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def warn_of_lost_digits(clouds: Clouds, roots: Float64[np.ndarray, "trees d"]) -
     """Warn when roots lie so far off that points relative to them keep less than three digits of their distances."""
     apart, finest = [], 0.0
     for cloud, _ in clouds.parts:
-        some = cloud[:: -(-len(cloud) // SAMPLE)]
+        some = cloud[:: -(-len(cloud) // max(16, SAMPLE // cloud.shape[1]))]
         some = some.cpu().numpy() if is_tensor(some) else some
         apart.append(np.abs(some - np.median(some, axis=0)).mean(axis=1))
         finest = float(np.finfo(some.dtype).eps)

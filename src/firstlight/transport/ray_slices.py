@@ -13,7 +13,7 @@ from firstlight.transport.line_trees import Path, empty_path
 from firstlight.transport.measures import Clouds
 from firstlight.transport.radix_sort import argsort_floats
 from firstlight.transport.spherical_trees import SphericalTreeSystem
-from firstlight.transport.streaming import Gradients, blocks, lines_at_once
+from firstlight.transport.streaming import Gradients, blocks, trees_at_once
 from firstlight.transport.tree_passes import density, edge_weight, power, steepness
 
 CANCELS = 0.05  # below this, 1 - cos² has lost digits
@@ -46,7 +46,7 @@ class RaySlices:
         self.weight = np.concatenate([clouds.a, -clouds.b])
         _, n_rays, d = trees.edges.shape
         n_points, dtype = len(self.weight), clouds.X_s.dtype
-        self.n_trees, self.at_once = trees.n_trees, lines_at_once(n_rays, d)
+        self.n_trees, self.at_once = trees.n_trees, trees_at_once(n_rays, d, n_points)
         self.height, self.radius, self.angle = (np.zeros((self.at_once, n_points), dtype) for _ in range(3))
         self.cosine, self.sine, self.turn, self.share = (
             np.zeros((self.at_once, n_rays, n_points), dtype) for _ in range(4)
@@ -59,10 +59,11 @@ class RaySlices:
         dtype = self.clouds.X_s.dtype
         self.roots, self.edges = self.trees.roots[chunk].astype(dtype), self.trees.edges[chunk].astype(dtype)
         self._project()
-        return np.array([
-            _solve_rays(self.path, self.angle[k], self.mass[k], self.slope[k], self.p, self.gradients.wanted)
-            for k in range(len(self.roots))
-        ])  # fmt: skip
+        n_trees = len(self.roots)
+        values = np.empty(n_trees)
+        arrays = (array[:n_trees] for array in (self.angle, self.mass, self.slope))
+        _solve_rays(self.path, *arrays, values, self.p, self.gradients.wanted)
+        return values
 
     def _project(self) -> None:
         """Find the angles to the roots and to the rays, and how each point's mass is split between the rays."""
@@ -141,53 +142,53 @@ def _measure(points, roots, edges, height, radius, angle, cosine, sine, turn):
 @compiled
 def _solve_rays(
     path: Path,
-    angle: Float[np.ndarray, " points"],
-    mass: Float64[np.ndarray, "rays points"],
-    slope: Float64[np.ndarray, " points"],
+    angle: Float[np.ndarray, "trees points"],
+    mass: Float64[np.ndarray, "trees rays points"],
+    slope: Float64[np.ndarray, "trees points"],
+    values: Float64[np.ndarray, " trees"],
     p: float,
     gradients: bool,
-) -> float:
-    """S_p^p of all rays of a tree, which share lengths and differ in masses.
+) -> None:
+    """Solve trees whose rays share lengths and differ in masses; `values` receives S_p^p.
 
     With `gradients`, `mass` leaves as the derivative by mass and `slope` as that by the common angle of each point.
     """
-    n_rays, n = mass.shape
-    argsort_floats(angle, path.words, path.spare, path.order)
-    farthest = float(angle[path.order[n - 1]])
+    _, n_rays, n = mass.shape
     # On a path all lengths below are known at once; entry k stands for the k-th point from the root.
-    weight = path.stretch
-    at = 0.0
-    for k in range(n):
-        here = float(angle[path.order[k]])
-        path.length[k] = here - at
-        path.below[k] = farthest - here
-        path.tension[k] = 0.0
-        weight[k] = edge_weight(path.below[k], path.length[k], p)
-        at = here
-    total = 0.0
-    for ray in range(n_rays):
-        difference = 0.0
-        for k in range(n - 1, -1, -1):
-            difference += mass[ray, path.order[k]]
-            raised = power(abs(difference), p)
-            total += raised * weight[k]
-            path.mass[k] = difference
-            path.tension[k] += raised
-        if gradients:
-            potential = 0.0
-            for k in range(n):
-                potential += steepness(path.mass[k], weight[k], p)
-                mass[ray, path.order[k]] = potential
-    if gradients:
-        # Moving a point outwards moves mass along ŵ^{1-p}; moving the farthest one lengthens what is below every edge.
-        growth = 0.0
+    order, steep = path.order, path.mass
+    here, weight, raised = path.below, path.stretch, path.tension
+    for tree in range(len(mass)):
+        argsort_floats(angle[tree], path.words, path.spare, order)
+        farthest, at = float(angle[tree, order[n - 1]]), 0.0
+        far_root = far = density(farthest, p)
         for k in range(n):
-            here = density(path.below[k], p)
-            growth += path.tension[k] * (density(path.below[k] + path.length[k], p) - here)
-            beyond = path.tension[k + 1] if k + 1 < n else 0.0
-            slope[path.order[k]] = here * (path.tension[k] - beyond)
-        slope[path.order[n - 1]] += growth
-    return total
+            place = float(angle[tree, order[k]])
+            here[k], raised[k] = density(farthest - place, p), 0.0
+            weight[k] = edge_weight(farthest - place, place - at, here[k], far, p)
+            at, far = place, here[k]
+        for ray in range(n_rays):
+            hanging = 0.0
+            for k in range(n - 1, -1, -1):
+                hanging += mass[tree, ray, order[k]]
+                size = power(abs(hanging), p)
+                raised[k] += size
+                steep[k] = steepness(hanging, size, weight[k], p)
+            if gradients:
+                potential = 0.0
+                for k in range(n):
+                    potential += steep[k]
+                    mass[tree, ray, order[k]] = potential
+        total, growth, far = 0.0, 0.0, far_root
+        for k in range(n):
+            total += raised[k] * weight[k]
+            if gradients:
+                growth += raised[k] * (far - here[k])
+                slope[tree, order[k]] = here[k] * (raised[k] - (raised[k + 1] if k + 1 < n else 0.0))
+                far = here[k]
+        values[tree] = total
+        if gradients:
+            # Moving the farthest point lengthens what is below every edge.
+            slope[tree, order[n - 1]] += growth
 
 
 @compiled

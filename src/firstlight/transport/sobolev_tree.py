@@ -79,7 +79,8 @@ def sobolev_ipm_tree(
     """
     p = check_order(p)
     _, parent, length, mass = _rooted(parent, length, mass)
-    return collect(parent, length, mass, np.zeros_like(mass), p) ** (1 / p)
+    below, *slopes = (np.zeros_like(mass) for _ in range(4))
+    return collect(parent, length, mass, below, *slopes, p) ** (1 / p)
 
 
 def sobolev_critic(

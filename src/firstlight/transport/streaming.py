@@ -14,6 +14,7 @@ from firstlight.transport.measures import Clouds, is_tensor
 
 BLOCK_BYTES = 1 << 20  # points are read in blocks that stay in the processor's cache
 LINES_AT_ONCE = 64  # as many lines as a matrix product needs to be quick
+ENTRIES_AT_ONCE = 1 << 16  # as many entries of an array as make the cost of calls negligible
 
 
 class Gradients(NamedTuple):
@@ -98,9 +99,12 @@ def root_derivative(mean: float, p: float) -> float:
     return mean ** (1 / p - 1) / p if mean > 0 else 0.0
 
 
-def lines_at_once(n_lines: int, d: int) -> int:
-    """Return how many trees to solve together, so that their coordinates take no more memory than the points."""
-    return max(1, min(d // 8, LINES_AT_ONCE) // n_lines)
+def trees_at_once(n_lines: int, d: int, n_points: int) -> int:
+    """Return how many trees make a chunk: few, but enough for quick matrix products and little overhead.
+
+    Arrays of a chunk take about as much memory as the points, a few megabytes, or a single tree.
+    """
+    return max(1, min(d // 8, LINES_AT_ONCE) // n_lines, ENTRIES_AT_ONCE // (n_lines * n_points))
 
 
 class Block(NamedTuple):
