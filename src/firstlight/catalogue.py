@@ -94,7 +94,7 @@ SYSTEMS = (
     System("graphs.hashing", "graph retrieval by hashing exchangeable embeddings",
         "PyTorch Geometric, FAISS", "Nair et al., Exchangeability of GNN representations, ICLR 2026"),
     System("transport", "tree-sliced Sobolev distances: exact, streaming",
-        "POT, PyTorch", "Tran et al., Tree-sliced Sobolev IPM, ICLR 2026"),
+        "POT, PyTorch", "Tran et al., Tree-sliced Sobolev IPM, ICLR 2026", works=True),
     System("pde.subspace", "predicted subspaces that warm-start eigensolvers and CG",
         "SciPy, scikit-fem", "Fanaskov et al., Deep learning for subspace regression, ICLR 2026"),
 )

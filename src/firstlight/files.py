@@ -11,15 +11,22 @@ import numpy as np
 from firstlight.errors import InvalidInput
 
 
-def writable(path: str | Path) -> Path:
+def writable(path: str | Path, *endings: str) -> Path:
     """Return the path of a file to be written, or refuse it before long work is done for it.
+
+    Parameters
+    ----------
+    path : the file.
+    endings : what its name may end in, such as ``".npz"``; anything unless given.
 
     Raises
     ------
     InvalidInput
-        If its folder does not exist, or it is a folder itself.
+        If its name has another ending, its folder does not exist, or it is a folder itself.
     """
     path = Path(path)
+    if endings and path.suffix.lower() not in endings:
+        raise InvalidInput(f"cannot write {path}: expected a name that ends in {' or '.join(endings)}")
     if not path.parent.is_dir():
         raise InvalidInput(f"cannot write {path}: the folder {path.parent} does not exist; create it first")
     if path.is_dir():

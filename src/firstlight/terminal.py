@@ -1,4 +1,6 @@
-"""Consoles for the command line: colour and live progress on a terminal, plain whole lines in a pipe."""
+"""The command line's output: colour and live progress on a terminal, plain whole lines in a pipe."""
+
+from collections.abc import Mapping
 
 from rich.console import Console
 
@@ -9,3 +11,15 @@ def console(*, stderr: bool = False) -> Console:
     if not made.is_terminal:
         made.width = 1000  # rich assumes 80 columns and would cut tables that are piped into a file
     return made
+
+
+def print_fields(fields: Mapping[str, str]) -> None:
+    """Print results one per line, their names in a column.
+
+    >>> print_fields({"value": "0.25", "standard error": "0.01"})
+    value           0.25
+    standard error  0.01
+    """
+    width = max(map(len, fields))
+    for name, text in fields.items():
+        print(f"{name:{width}}  {text}")

@@ -7,7 +7,9 @@ import typer
 from typer import Argument, Option
 
 from firstlight.errors import InvalidInput
-from firstlight.terminal import console
+from firstlight.files import writable
+from firstlight.pictures import FORMATS, save_picture
+from firstlight.terminal import console, print_fields
 
 if TYPE_CHECKING:
     from firstlight.games.flat_game import FlatGame
@@ -50,8 +52,10 @@ def solve(
     """
     from firstlight.games import CFRSolver
 
-    _check_written(out, ".npz")
-    _check_written(plot, ".png", ".svg", ".pdf")
+    if out:
+        writable(out, ".npz")
+    if plot:
+        writable(plot, *FORMATS)
     flat = _read_game(game, normalise=normalise)
     solver = CFRSolver(flat, method, alternating=not simultaneous, averaging=averaging)
     solution = solver.run(
@@ -74,9 +78,9 @@ def solve(
         solution.profile.save(out)
         lines["strategies"] = str(out)
     if plot:
-        _draw(plot, solution.plot)
+        save_picture(plot, solution.plot)
         lines["picture"] = str(plot)
-    _print(lines)
+    print_fields(lines)
     _check_reached(solution.exploitability, target)
 
 
@@ -100,8 +104,10 @@ def matrix(
     from firstlight.files import save_arrays
     from firstlight.games import read_payoffs, solve_matrix_game
 
-    _check_written(out, ".npz")
-    _check_written(plot, ".png", ".svg", ".pdf")
+    if out:
+        writable(out, ".npz")
+    if plot:
+        writable(plot, *FORMATS)
     losses = read_payoffs(payoffs)
     solution = solve_matrix_game(losses, method, iterations=iterations, tol=tol)
     lowest, highest = solution.value_bounds
@@ -117,9 +123,9 @@ def matrix(
         save_arrays(out, x=solution.x, y=solution.y)
         lines["strategies"] = str(out)
     if plot:
-        _draw(plot, solution.plot)
+        save_picture(plot, solution.plot)
         lines["picture"] = str(plot)
-    _print(lines)
+    print_fields(lines)
 
 
 @app.command()
@@ -132,10 +138,10 @@ def convert(
 
     Example: firstlight games convert leduc_poker leduc.efg
     """
-    _check_written(target, ".efg", ".npz")
+    writable(target, ".efg", ".npz")
     flat = _read_game(game, normalise=normalise)
     (flat.to_efg if target.suffix == ".efg" else flat.save)(target)
-    _print({"game": flat.tree.title or game, "written": f"{target} ({len(flat.tree):,} nodes)"})
+    print_fields({"game": flat.tree.title or game, "written": f"{target} ({len(flat.tree):,} nodes)"})
 
 
 @app.command()
@@ -161,8 +167,10 @@ def river(
     """
     from firstlight.games import RiverSolver
 
-    _check_written(out, ".npz")
-    _check_written(plot, ".png", ".svg", ".pdf")
+    if out:
+        writable(out, ".npz")
+    if plot:
+        writable(plot, *FORMATS)
     solver = RiverSolver.from_libratus(endgame, stack=stack, bets=_bet_sizes(bets), big_blind=big_blind, method=method)
     solution = solver.run(iterations, target=target, seconds=_limit(target, iterations, seconds))
     lowest, highest = solution.value_bounds
@@ -178,9 +186,9 @@ def river(
         solution.save(out)
         lines["strategies"] = str(out)
     if plot:
-        _draw(plot, solution.plot)
+        save_picture(plot, solution.plot)
         lines["picture"] = str(plot)
-    _print(lines)
+    print_fields(lines)
     _check_reached(solution.exploitability, target, " mbb")
 
 
@@ -225,35 +233,8 @@ def _check_reached(exploitability: float, target: float | None, unit: str = "") 
         raise typer.Exit(MISSED)
 
 
-def _check_written(path: Path | None, *endings: str) -> None:
-    """Refuse a file that could not be written before the work is done, not after."""
-    if path is None:
-        return
-    if path.suffix not in endings:
-        raise InvalidInput(f"cannot write {path}: expected a name that ends in {' or '.join(endings)}")
-    if not path.parent.is_dir():
-        raise InvalidInput(f"cannot write {path}: the folder {path.parent} does not exist; create it first")
-
-
-def _draw(path: Path, plot) -> None:
-    from matplotlib.figure import Figure
-
-    from firstlight.files import written_whole
-
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    plot(figure.subplots())
-    with written_whole(path) as partial:
-        figure.savefig(partial, dpi=150)
-
-
 def _strategy(x) -> str:
     """Write a strategy for reading: its largest entries, by action."""
     largest = sorted(range(len(x)), key=lambda k: -x[k])[:12]
     shown = ", ".join(f"{k}: {x[k]:.4f}" for k in sorted(largest) if x[k] > 5e-5)
     return shown + (f" … of {len(x)} actions" if len(x) > 12 else "")
-
-
-def _print(lines: dict[str, str]) -> None:
-    width = max(map(len, lines))
-    for name, text in lines.items():
-        typer.echo(f"{name:{width}}  {text}")

@@ -7,8 +7,8 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -51,7 +51,7 @@ def exact_transport_errors(n: int, *, repeats: int, seed: int) -> list[Row]:
             metric = shortest_path(tree_graph(parent, length), directed=False)
             source, target = np.flatnonzero(mass > 0), np.flatnonzero(mass < 0)
             a, b = mass[source], -mass[target]
-            exact = ot.emd2(a, b * (a.sum() / b.sum()), metric[np.ix_(source, target)], numItermax=10_000_000)
+            exact: Any = ot.emd2(a, b * (a.sum() / b.sum()), metric[np.ix_(source, target)], numItermax=10_000_000)
             errors.append(abs(distance(1.0) / exact - 1))
         rows.append({"trees": kind, "points": f"{n} and {3 * n // 4}", "repeats": repeats, "error": max(errors)})
     return rows
@@ -181,11 +181,10 @@ def speeds(
 
     One thread; equal numbers of projections; NumPy arrays forward, PyTorch tensors forward and backward.
     """
-    import ot
     import torch
+    from ot import sliced_wasserstein_distance
 
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+    sliced: Callable[..., Any] = sliced_wasserstein_distance
     rng = np.random.default_rng(0)
     X, Y = (rng.standard_normal((n, d)).astype(precision) for _ in range(2))
     x, y = torch.from_numpy(X).requires_grad_(), torch.from_numpy(Y)
@@ -193,25 +192,38 @@ def speeds(
     theirs: Row = {"n_projections": projections, "seed": 0}
     runs: dict[str, Callable[[], Any]] = {
         "ours": lambda: tree_sliced_sobolev(X, Y, **ours),
-        "POT": lambda: ot.sliced_wasserstein_distance(X, Y, **theirs),
+        "POT": lambda: sliced(X, Y, **theirs),
     }
     if backward:
         runs["ours, backward too"] = lambda: tree_sliced_sobolev(x, y, **ours).backward()
-        runs["POT, backward too"] = lambda: ot.sliced_wasserstein_distance(x, y, **theirs).backward()
+        runs["POT, backward too"] = lambda: sliced(x, y, **theirs).backward()
     taken: dict[str, list[float]] = {name: [] for name in runs}
     tree_sliced_sobolev(X[:8], Y[:8], n_trees=1)  # compiles
     tree_sliced_sobolev(x[:8], y[:8], n_trees=1).backward()
-    for _ in range(repeats):
-        for name, run in runs.items():
-            began = time.process_time()
-            run()
-            taken[name].append(time.process_time() - began)
-    torch.set_num_threads(threads)
+    with one_thread():
+        for _ in range(repeats):
+            for name, run in runs.items():
+                began = time.process_time()
+                run()
+                taken[name].append(time.process_time() - began)
     row: Row = {"points": n, "d": d} | {name: median(times) for name, times in taken.items()}
     row["ratio"] = row["ours"] / row["POT"]
     if backward:
         row["ratio, backward too"] = row["ours, backward too"] / row["POT, backward too"]
     return row
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let PyTorch use one thread within the block."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def extra_memory(method: str, n: int, d: int = 3, *, projections: int = 100) -> int:
@@ -245,10 +257,9 @@ def print_extra_memory(method: str, n: int, d: int, projections: int) -> None:
 def _memory_probe(method: str, projections: int) -> Callable[[np.ndarray, np.ndarray], Any]:
     """Return the call to measure."""
     peer, _, backward = method.partition(" ")
+    distance: Any
     if peer == "ours":
-        distance: Callable[..., Any] = partial(
-            tree_sliced_sobolev, n_trees=projections // N_LINES, n_lines=N_LINES, seed=0
-        )
+        distance = partial(tree_sliced_sobolev, n_trees=projections // N_LINES, n_lines=N_LINES, seed=0)
     else:
         import ot
 

@@ -9,7 +9,7 @@ from jaxtyping import Float, Float32, Float64, UInt8
 from PIL import Image, ImageOps
 
 from firstlight.errors import InvalidInput
-from firstlight.files import load_arrays, written_whole
+from firstlight.files import load_arrays, writable, written_whole
 from firstlight.transport.measures import as_points
 
 Pixels = UInt8[np.ndarray, "height width channels"] | Float32[np.ndarray, "height width channels"]
@@ -75,17 +75,29 @@ def write_image(path: str | Path, image: Any) -> None:
     InvalidInput
         If the array is no image, or the format is unknown or cannot hold transparency.
     """
-    path = Path(path)
+    path = image_path(path)
     pixels = as_image(image, "image")
     if pixels.dtype != np.uint8:
         pixels = np.rint(255 * pixels).astype(np.uint8)
-    if path.suffix.lower() not in Image.registered_extensions():
-        raise InvalidInput(f"cannot tell an image format from {path.name!r}; use an ending such as .png or .jpg")
     with written_whole(path) as partial:
         try:
             Image.fromarray(pixels).save(partial)
         except (OSError, ValueError) as error:
             raise InvalidInput(f"cannot write {path.name} with {pixels.shape[2]} channels: {error}") from error
+
+
+def image_path(path: str | Path) -> Path:
+    """Return the path of an image to be written, or refuse it before there is one.
+
+    Raises
+    ------
+    InvalidInput
+        If its ending is no image format, or it is not writable.
+    """
+    path = writable(path)
+    if path.suffix.lower() not in Image.registered_extensions():
+        raise InvalidInput(f"cannot tell an image format from {path.name!r}; use an ending such as .png or .jpg")
+    return path
 
 
 def as_image(image: Any, name: str) -> Pixels:
