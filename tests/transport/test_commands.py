@@ -36,6 +36,12 @@ def test_distance_prints_that_of_the_library_and_a_bound_that_meets_it(samples, 
     assert float(printed["dual bound"].split(",")[0]) == pytest.approx(exact, rel=1e-9)
 
 
+def test_a_negative_seed_is_refused_without_a_traceback(samples):
+    refused = run(app, ["transport", "distance", *samples[2], "--seed", "-1"])
+    assert refused.exit_code == 2
+    assert isinstance(refused.exception, SystemExit)
+
+
 def test_distance_on_the_sphere_divides_by_norms_only_if_asked(samples):
     x, y, paths = samples
     command = ["transport", "distance", *paths, "--sphere", "--trees", "20"]

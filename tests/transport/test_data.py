@@ -92,16 +92,23 @@ def test_samples_come_back_from_every_kind_of_file(tmp_path_factory, n, d, seed,
         ("points.csv", "x,y\n1,2\n3,oops\n", "not a table of numbers between commas: .*oops"),
         ("points.csv", "1,2\n3\n", "not a table of numbers between commas"),
         ("points.csv", "1,2\n3,nan\n", "must be finite, found nan in row 1, column 1"),
-        ("points.csv", "", "points.csv"),
+        ("points.csv", "", "points.csv is empty"),
+        ("points.csv", "x,y\n", "points.csv is empty"),
+        ("points.csv", ",x,y\n0,1.5,2\n1,3,4\n", "first column .* has no name"),
         ("points.npy", "no array", "not a readable .npy file"),
         ("points.npz", "no archive", "not a readable .npz file"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:loadtxt")
+@pytest.mark.filterwarnings("error")
 def test_broken_samples_are_refused_with_a_reason(tmp_path, name, content, complaint):
     (tmp_path / name).write_text(content)
     with pytest.raises(InvalidInput, match=complaint):
         read_samples(tmp_path / name)
+
+
+def test_tables_of_quoted_numbers_are_read(tmp_path):
+    (tmp_path / "quoted.csv").write_text('"x","y"\n"1","2.5"\n"3","4"\n')
+    np.testing.assert_array_equal(read_samples(tmp_path / "quoted.csv"), [[1, 2.5], [3, 4]])
 
 
 def test_arrays_that_are_no_points_are_refused(tmp_path):

@@ -20,7 +20,7 @@ Trees = Annotated[int, Option(help="Number of random trees.")]
 Lines = Annotated[int, Option(help="Lines of each tree.")]
 Delta = Annotated[float, Option(help="Sharpness of the split by distance, per unit of length.")]
 Sphere = Annotated[bool, Option("--sphere", help="The points lie on the unit sphere.")]
-Seed = Annotated[int, Option(help="Seed of everything random.")]
+Seed = Annotated[int, Option(min=0, help="Seed of everything random.")]
 
 
 @app.command()
@@ -91,7 +91,7 @@ def flow(
 ) -> None:
     """Move particles to a target down the gradient of the distance; exact transport says how near they came.
 
-    Ctrl-C keeps what the last checkpoint has seen.
+    Ctrl-C writes how far the particles came.
 
     Example: firstlight transport flow noise.npy rings.npy --out flow.npz --plot flow.png
     """

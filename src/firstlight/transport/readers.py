@@ -1,6 +1,7 @@
 """Samples and images from files, checked when they are read."""
 
 import csv
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ def read_samples(path: str | Path) -> Float[np.ndarray, "n d"]:
     Parameters
     ----------
     path : a ``.npy`` file; an ``.npz`` file with one array, or with one named ``X``; or a ``.csv`` file of numbers
-        between commas, with or without a line of names above them.
+        between commas, with or without a line of names above them. Names that are numbers are taken for a point.
 
     Returns
     -------
@@ -146,10 +147,17 @@ def _read_csv(path: Path) -> Float64[np.ndarray, "n d"]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             first = next(csv.reader(file), [])
         names = bool(first) and not any(map(_is_number, first))
-        with path.open(encoding="utf-8-sig") as file:
-            return np.loadtxt(file, delimiter=",", skiprows=int(names), ndmin=2)
+        with path.open(encoding="utf-8-sig") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that there are no points is an error, raised by the caller
+            points = np.loadtxt(file, delimiter=",", quotechar='"', skiprows=int(names), ndmin=2)
     except (ValueError, UnicodeDecodeError, csv.Error) as error:
         raise InvalidInput(f"{path} is not a table of numbers between commas: {error}") from error
+    if names and not first[0].strip():
+        raise InvalidInput(
+            f"the first column of {path} has no name, so it seems to number the rows; leave it out "
+            "(in pandas: to_csv(..., index=False)), or name it if it is a coordinate"
+        )
+    return points
 
 
 def _is_number(text: str) -> bool:
