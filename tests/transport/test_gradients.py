@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.transport.explicit_trees import ORDERS, central_difference, on_sphere, two_clouds
 
+from firstlight.errors import InvalidInput
 from firstlight.transport import (
     TreeSystem,
     sample_spherical_trees,
@@ -57,6 +58,7 @@ def test_equal_central_differences(kind, splitting, p):
         assert np.sum(slope * direction) == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**31), kind=st.sampled_from(KINDS), p=st.sampled_from(ORDERS))
 def test_weights_of_any_sum_have_the_gradient_of_their_normalised_selves(seed, kind, p):
     """The distance is that of the normalised measures, so scaling all weights of a cloud changes nothing."""
@@ -69,13 +71,16 @@ def test_weights_of_any_sum_have_the_gradient_of_their_normalised_selves(seed, k
     assert b @ by_b == pytest.approx(0, abs=1e-13)
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**31), p=st.sampled_from(ORDERS))
-def test_moving_points_and_trees_together_changes_nothing(seed, p):
-    """Of a single line through a fixed root on which everything lies, the gradient says which way costs rise."""
-    X, Y, a, b = two_clouds(seed=seed)
+def test_are_tangent_to_the_sphere(seed, p):
     distance, clouds = distance_of_kind("sphere", 3, seed, p=p)
     for slope, points in zip(gradients(distance, clouds)[:2], clouds[:2], strict=True):
-        np.testing.assert_allclose(np.sum(slope * points, axis=1), 0, atol=1e-12)  # tangent to the sphere
+        np.testing.assert_allclose(np.sum(slope * points, axis=1), 0, atol=1e-12)
+
+
+def test_at_order_one_a_shift_of_both_clouds_along_a_line_is_not_felt():
+    X, Y, a, b = two_clouds()
     right = TreeSystem(np.array([[-50.0, 0.0, 0.0]]), np.array([[[1.0, 0.0, 0.0]]]))
     by_points, by_Y, *_ = gradients(lambda *c: tree_sliced_wasserstein(*c, trees=right), (X, Y, a, b))
     assert by_points.sum() + by_Y.sum() == pytest.approx(0, abs=1e-12)  # W₁ on a line does not feel a common shift
@@ -157,7 +162,38 @@ def test_tensors_give_tensors_of_their_kind(dtype):
     assert distance.dtype == x.grad.dtype == dtype
     assert distance.shape == ()
     exact = tree_sliced_sobolev(x.detach().double().numpy(), y.double().numpy(), trees=log["trees"])
-    assert float(distance) == pytest.approx(exact, rel=2 * torch.finfo(dtype).eps + 1e-6)
+    assert distance.item() == pytest.approx(exact, rel=2 * torch.finfo(dtype).eps + 1e-6)
+
+
+def test_second_derivatives_are_refused_and_never_taken_for_zero():
+    X, Y, *_ = (torch.tensor(part) for part in two_clouds())
+    X.requires_grad_()
+    (slope,) = torch.autograd.grad(tree_sliced_sobolev(X, Y, seed=0), X, create_graph=True)
+    with pytest.raises(NotImplementedError, match="second derivatives"):
+        (tree_sliced_sobolev(X, Y, seed=0) + slope.norm()).backward()
+
+
+def test_one_graph_gives_its_gradient_again_and_again():
+    X, Y, *_ = (torch.tensor(part) for part in two_clouds())
+    X.requires_grad_()
+    distance = tree_sliced_sobolev(X, Y, seed=0)
+    once, twice, last = (torch.autograd.grad(factor * distance, X, retain_graph=True)[0] for factor in (1, 2, 1))
+    torch.testing.assert_close(twice, 2 * once)
+    for repeats in (1, 2, 3):
+        distance.backward(retain_graph=True)
+        torch.testing.assert_close(X.grad, repeats * last)
+
+
+def test_tensors_without_numbers_are_refused():
+    X, Y, *_ = (torch.tensor(part) for part in two_clouds())
+    for refused in (
+        lambda: tree_sliced_sobolev(X.to_sparse(), Y),
+        lambda: tree_sliced_sobolev(X.to("meta"), Y.to("meta")),
+        lambda: torch.func.grad(lambda x: tree_sliced_sobolev(x, Y))(X),
+        lambda: torch.vmap(lambda x: tree_sliced_sobolev(x, Y))(X[None]),
+    ):
+        with pytest.raises(InvalidInput, match="dense tensors that hold numbers"):
+            refused()
 
 
 def test_mixtures_of_tensors_and_arrays_are_taken():

@@ -28,14 +28,25 @@ def test_a_step_against_its_gradient_brings_clouds_nearer():
 def test_the_sphere_is_a_domain_and_others_are_refused():
     X, Y = (torch.tensor(on_sphere(part)) for part in two_clouds()[:2])
     assert TreeSlicedSobolevLoss(domain="sphere", n_trees=5, seed=0)(X, Y) > 0
-    with pytest.raises(InvalidInput, match="row of norm"):
+    with pytest.raises(InvalidInput, match=r"row \d of X_s has norm 2"):
         TreeSlicedSobolevLoss(domain="sphere")(2 * X, Y)
 
 
 @pytest.mark.usefixtures("unchecked_shapes")
-def test_an_unknown_domain_is_refused():
-    with pytest.raises(InvalidInput, match="domain must be"):
-        TreeSlicedSobolevLoss(domain="torus")
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"domain": "torus"}, "domain must be"),
+        ({"p": 0.5}, "p must be at least 1"),
+        ({"delta": -1}, "delta must be"),
+        ({"splitting": "even"}, "splitting must be"),
+        ({"n_trees": 0}, "n_trees must be"),
+        ({"n_lines": 0}, "n_lines must be"),
+    ],
+)
+def test_options_are_refused_before_training_begins(option, message):
+    with pytest.raises(InvalidInput, match=message):
+        TreeSlicedSobolevLoss(**option)
 
 
 def test_its_options_show_in_a_printed_network():

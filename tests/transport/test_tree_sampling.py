@@ -91,8 +91,8 @@ def test_same_seed_same_trees(structure):
         ({"center": np.zeros((2, 2))}, "one finite point"),
         ({"center": np.array([0, np.nan])}, "one finite point"),
         ({"center": np.zeros(0)}, "one finite point"),
-        ({"n_trees": 0}, "at least one tree"),
-        ({"n_lines": 0}, "at least one tree"),
+        ({"n_trees": 0}, "whole number of at least 1"),
+        ({"n_lines": 0}, "whole number of at least 1"),
         ({"orthogonal": True, "n_lines": 4}, "4 orthogonal lines"),
         ({"spread": -1.0}, "spread must be"),
     ],
@@ -105,5 +105,5 @@ def test_bad_options_are_refused(options, message):
 def test_bad_words_and_spheres_are_refused():
     with pytest.raises(InvalidInput, match="at least 2 coordinates"):
         sample_spherical_trees(1)
-    with pytest.raises(InvalidInput, match="at least one tree"):
+    with pytest.raises(InvalidInput, match="whole number of at least 1"):
         sample_spherical_trees(3, 0)

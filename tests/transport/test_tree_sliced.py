@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.transport.explicit_trees import ORDERS, by_definition, earth_movers_distance, laid_out, two_clouds
 
@@ -103,6 +103,7 @@ def test_a_root_at_1e15_loses_digits_and_warns():
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**31), n=st.integers(1, 12), m=st.integers(1, 12), d=st.integers(1, 4))
 def test_order_one_equals_optimal_transport_on_the_explicit_tree(structure, seed, n, m, d):
     X, Y, a, b = two_clouds(n, m, d, seed)
@@ -185,6 +186,7 @@ def chain_as_published(trees, tree, X, Y, a, b, delta, p):
 # ---- what must not change it, and what must
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**31), p=st.sampled_from(ORDERS), structure=st.sampled_from(STRUCTURES))
 def test_moves_with_rotations_and_shifts_of_points_and_trees(seed, p, structure):
     X, Y, a, b = two_clouds(seed=seed)
@@ -198,6 +200,7 @@ def test_moves_with_rotations_and_shifts_of_points_and_trees(seed, p, structure)
     )
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**31), p=st.sampled_from(ORDERS), structure=st.sampled_from(STRUCTURES))
 def test_does_not_depend_on_how_the_measures_are_written_down(seed, p, structure):
     X, Y, a, b = two_clouds(seed=seed)
@@ -216,6 +219,7 @@ def test_does_not_depend_on_how_the_measures_are_written_down(seed, p, structure
         assert tree_sliced_sobolev(X_s, X_t, *weights, trees=trees, p=p) == pytest.approx(distance, rel=1e-11)
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**31), p=st.sampled_from(ORDERS))
 def test_is_zero_for_equal_measures_and_positive_for_others(seed, p):
     X, Y, a, b = two_clouds(seed=seed)
@@ -225,6 +229,7 @@ def test_is_zero_for_equal_measures_and_positive_for_others(seed, p):
     assert tree_sliced_sobolev(X, Y, a, b, trees=trees, p=p) > 0
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**31), p=st.floats(1, 10))
 def test_its_power_never_exceeds_the_wasserstein_distance_on_the_same_trees(seed, p):
     X, Y, a, b = two_clouds(seed=seed)
@@ -234,6 +239,7 @@ def test_its_power_never_exceeds_the_wasserstein_distance_on_the_same_trees(seed
     ) * (1 + 1e-12)
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**31), p=st.sampled_from(ORDERS))
 def test_triangle_inequality_holds_where_lengths_do_not_depend_on_the_pair(seed, p):
     """At order 1 always; above, for measures that all give weight to the same points."""
@@ -384,9 +390,11 @@ def test_bad_clouds_are_refused(arguments, message):
     [
         ({"p": 0.5}, "p must be at least 1"),
         ({"p": np.inf}, "p must be at least 1 and finite"),
+        ({"p": np.nan}, "p must be at least 1 and finite"),
         ({"delta": -1}, "delta must be"),
         ({"delta": np.nan}, "delta must be"),
-        ({"n_trees": 0}, "at least one tree"),
+        ({"n_trees": 0}, "n_trees must be a whole number of at least 1, got 0"),
+        ({"n_lines": -1}, "n_lines must be a whole number of at least 1, got -1"),
         ({"trees": sample_tree_system(np.zeros(2), 1, seed=0)}, "the trees live in 2 dimensions, the points in 3"),
     ],
 )
@@ -400,6 +408,9 @@ def test_bad_options_are_refused(options, message):
     ("options", "message"),
     [
         ({"trees": np.eye(3)}, "must be a TreeSystem, got ndarray"),
+        ({"p": "2"}, "p must be at least 1 and finite, got '2'"),
+        ({"delta": None}, "delta must be a finite number of at least 0, got None"),
+        ({"n_trees": 2.5}, "n_trees must be a whole number of at least 1, got 2.5"),
         ({"splitting": "even"}, "splitting must be"),
         ({"structure": "star"}, "structure must be"),
     ],

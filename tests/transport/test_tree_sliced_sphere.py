@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.transport.explicit_trees import ORDERS, by_definition, earth_movers_distance, laid_out, on_sphere, two_clouds
 
@@ -64,6 +64,7 @@ def test_from_pole_to_pole(p, value):
     assert tree_sliced_sobolev_sphere(POLAR.roots, -POLAR.roots, trees=POLAR, p=p) == pytest.approx(value, rel=1e-14)
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**31), n=st.integers(1, 12), m=st.integers(1, 12), d=st.integers(2, 5))
 def test_order_one_equals_optimal_transport_on_the_explicit_tree(seed, n, m, d):
     X, Y, a, b = spherical_clouds(n, m, d, seed)
@@ -96,6 +97,7 @@ def test_many_dimensions_project_on_trees_together(d):
     np.testing.assert_allclose(log["tree_values"], exact, rtol=1e-12)
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**31), p=st.sampled_from(ORDERS))
 def test_moves_with_rotations_and_is_symmetric(seed, p):
     X, Y, a, b = spherical_clouds(seed=seed)
@@ -117,7 +119,7 @@ def test_points_near_a_pole_are_told_apart():
 
 def test_rows_off_the_sphere_are_refused_unless_normalised():
     X, Y, a, b = spherical_clouds()
-    with pytest.raises(InvalidInput, match=r"X_s has a row of norm 2; .*normalize=True"):
+    with pytest.raises(InvalidInput, match=r"row \d of X_s has norm 2; .*normalize=True"):
         tree_sliced_sobolev_sphere(2 * X, Y)
     distance = tree_sliced_sobolev_sphere(X, Y, a, b, seed=0)
     assert tree_sliced_sobolev_sphere(2 * X, 3 * Y, a, b, seed=0, normalize=True) == pytest.approx(distance, rel=1e-12)
@@ -132,6 +134,23 @@ def test_rows_off_the_sphere_are_refused_unless_normalised():
     np.testing.assert_allclose(torch.sum(scaled.grad * scaled, dim=1).detach(), 0, atol=1e-12)
     whole = torch.tensor([[3, 0, 0], [0, 4, 0]])
     assert tree_sliced_sobolev_sphere(whole, torch.tensor(Y), normalize=True, seed=0) > 0
+    for kind in (torch.bool, torch.complex64):
+        with pytest.raises(InvalidInput, match="must hold real numbers"):
+            tree_sliced_sobolev_sphere(whole.to(kind), Y, normalize=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_normalised_in_single(dtype):
+    """Rows of norm 1 to three digits are refused, so they must not be made again when normalised."""
+    X, Y, *_ = spherical_clouds()
+    half = (3 * torch.tensor(X)).to(dtype).requires_grad_()
+    distance = tree_sliced_sobolev_sphere(half, Y, seed=0, normalize=True)
+    distance.backward()
+    exact = tree_sliced_sobolev_sphere(half.detach().double(), Y, seed=0, normalize=True)
+    assert distance.item() == pytest.approx(exact.item(), rel=1e-5)
+    assert half.grad.dtype == dtype
+    assert half.grad.isfinite().all()
+    assert tree_sliced_sobolev_sphere_unif(half.detach(), seed=0, normalize=True) > 0
 
 
 @pytest.mark.parametrize(
@@ -155,6 +174,47 @@ def test_trees_of_lines_are_not_taken_for_spherical_ones():
         tree_sliced_sobolev_sphere(np.eye(3), np.eye(3), trees=sample_tree_system(np.zeros(3), seed=0))
 
 
+def test_points_drawn_with_the_same_seed_are_not_the_uniform_ones():
+    X = on_sphere(np.random.default_rng(0).standard_normal((50, 3)))
+    other = tree_sliced_sobolev_sphere_unif(X, seed=1, p=1)
+    assert 0.3 < tree_sliced_sobolev_sphere_unif(X, seed=0, p=1) / other < 3
+
+
+def test_uniform_points_stand_beside_points_and_weights_of_any_kind():
+    axes = np.eye(3)
+    expected = tree_sliced_sobolev_sphere_unif(axes, seed=0)
+    assert tree_sliced_sobolev_sphere_unif(np.eye(3, dtype=int).tolist(), seed=0) == expected
+    assert tree_sliced_sobolev_sphere_unif(torch.eye(3, dtype=torch.int64), seed=0).item() == pytest.approx(expected)
+    a = torch.full((3,), 1 / 3, requires_grad=True)
+    distance = tree_sliced_sobolev_sphere_unif(torch.eye(3), a, seed=0)
+    distance.backward()
+    assert distance.item() == pytest.approx(expected, rel=1e-6)
+    assert a.grad.isfinite().all()
+    for points, options, message in (
+        (torch.ones(3), {}, "points need shape"),
+        (np.ones((0, 3)), {}, "X_s is empty"),
+        (axes, {"a": [1, 2]}, "a must hold one weight per point"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            tree_sliced_sobolev_sphere_unif(points, **options)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_certificates_refuse_what_they_cannot_prove():
+    with pytest.raises(InvalidInput, match="trees must be a TreeSystem or a SphericalTreeSystem, got ndarray"):
+        dual_certificate(np.eye(3), np.eye(3), trees=np.eye(3))
+    with pytest.raises(InvalidInput, match=r"row \d of X_t has norm 2"):
+        dual_certificate(np.eye(3), 2 * np.eye(3), trees=POLAR)
+
+
+def test_certificates_take_tensors():
+    X, Y, a, _ = spherical_clouds()
+    tensor = torch.tensor(X, requires_grad=True)
+    assert dual_certificate(tensor, torch.tensor(Y), torch.tensor(a), trees=POLAR).bound == (
+        dual_certificate(X, Y, a, trees=POLAR).bound
+    )
+
+
 def test_uniform_points_are_nearer_to_the_uniform_distribution_than_a_cap():
     rng = np.random.default_rng(0)
     even = on_sphere(rng.standard_normal((400, 3)))
@@ -170,5 +230,5 @@ def test_uniform_points_are_nearer_to_the_uniform_distribution_than_a_cap():
     distance.backward()
     assert log["trees"].n_trees == 50
     assert (cap_tensor.grad[:, 2] >= 0).double().mean() > 0.9  # down, against the gradient, the cap spreads
-    with pytest.raises(InvalidInput, match="n_samples must be at least 1"):
+    with pytest.raises(InvalidInput, match="n_samples must be a whole number of at least 1"):
         tree_sliced_sobolev_sphere_unif(even, n_samples=0)

@@ -1,5 +1,6 @@
 """The mean over trees: what planar and spherical distances share, for NumPy and PyTorch alike."""
 
+from numbers import Real
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -71,6 +72,6 @@ def sharpness(delta: float | int, splitting: str) -> float | None:
     """
     if splitting not in ("distance", "uniform"):
         raise InvalidInput(f"splitting must be 'distance' or 'uniform', got {splitting!r}")
-    if not (np.isfinite(delta) and delta >= 0):
-        raise InvalidInput(f"delta must be a finite number of at least 0, got {delta}")
+    if not (isinstance(delta, Real) and 0 <= delta < np.inf):
+        raise InvalidInput(f"delta must be a finite number of at least 0, got {delta!r}")
     return float(delta) if splitting == "distance" else None

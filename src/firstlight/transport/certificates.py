@@ -16,10 +16,11 @@ from firstlight.transport.averaging import sharpness
 from firstlight.transport.measures import Clouds, weighed_clouds
 from firstlight.transport.sobolev_tree import check_order, sobolev_critic
 from firstlight.transport.spherical_trees import SphericalTreeSystem
+from firstlight.transport.tree_sliced_sphere import check_unit_rows
 from firstlight.transport.tree_systems import TreeSystem
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DualCertificate:
     """Lower bounds of a sliced distance on given trees.
 
@@ -54,7 +55,7 @@ def dual_certificate(
     Raises
     ------
     InvalidInput
-        If shapes, numbers or weights cannot be used.
+        If shapes, numbers, weights or trees cannot be used, or points are off the sphere of spherical trees.
 
     Examples
     --------
@@ -67,8 +68,14 @@ def dual_certificate(
     True
     """
     p, sharp = check_order(p), sharpness(delta, splitting)
+    if not isinstance(trees, TreeSystem | SphericalTreeSystem):
+        raise InvalidInput(f"trees must be a TreeSystem or a SphericalTreeSystem, got {type(trees).__name__}")
+    clouds = weighed_clouds(X_s, X_t, a, b)
+    if isinstance(trees, SphericalTreeSystem):
+        check_unit_rows(clouds.X_s, "X_s")
+        check_unit_rows(clouds.X_t, "X_t")
     bounds, misses = np.zeros(trees.n_trees), np.zeros(trees.n_trees)
-    for tree, explicit in enumerate(explicit_trees(weighed_clouds(X_s, X_t, a, b), trees, sharp)):
+    for tree, explicit in enumerate(explicit_trees(clouds, trees, sharp)):
         critic = sobolev_critic(*explicit, p)
         if critic.norm:  # equal measures have the critic 0
             bounds[tree], misses[tree] = critic.bound / critic.norm, abs(critic.norm - 1)

@@ -20,8 +20,8 @@ from torch import Tensor
 from firstlight.errors import Interrupted, InvalidInput, MissingExtra
 from firstlight.terminal import console
 from firstlight.transport.losses import TreeSlicedSobolevLoss
-from firstlight.transport.measures import as_points
-from firstlight.transport.tree_sliced_sphere import OFF_SPHERE
+from firstlight.transport.measures import as_points, check_space
+from firstlight.transport.tree_sliced_sphere import check_unit_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -139,7 +139,7 @@ def gradient_flow(
     MissingExtra
         If POT is not installed.
     Interrupted
-        On Ctrl-C; ``.finished["flow"]`` is the flow up to the last checkpoint.
+        On Ctrl-C; ``.finished["flow"]`` is the flow until then, its end a checkpoint.
 
     Examples
     --------
@@ -149,14 +149,13 @@ def gradient_flow(
     >>> bool(flow.w2_squared[-1] < flow.w2_squared[0] / 10)
     True
     """
-    start, target = (_as_array(points, name) for points, name in ((X_s, "X_s"), (X_t, "X_t")))
-    if start.shape[1] != target.shape[1]:
-        raise InvalidInput(f"X_s has {start.shape[1]} columns and X_t {target.shape[1]}; both must live in one space")
+    start, target = as_points(X_s, "X_s"), as_points(X_t, "X_t")
+    check_space(start, target)
     if domain not in ("euclidean", "sphere"):
         raise InvalidInput(f"domain must be 'euclidean' or 'sphere', got {domain!r}")
     if domain == "sphere":
-        _check_sphere(start, "X_s")
-        _check_sphere(target, "X_t")
+        check_unit_rows(start, "X_s")
+        check_unit_rows(target, "X_t")
     if n_iter < 1 or not (np.isfinite(lr) and lr > 0):
         raise InvalidInput(f"expected n_iter of at least 1 and a positive lr, got n_iter={n_iter}, lr={lr}")
     kept_at = _checkpoints(checkpoints, n_iter)
@@ -168,7 +167,8 @@ def gradient_flow(
     device = X_s.device if isinstance(X_s, Tensor) else None
     particles, aim = (torch.tensor(points, dtype=_dtype(start), device=device) for points in (start, target))
     steps = descend(particles, aim, loss, lr, _to_sphere if domain == "sphere" else None)
-    snapshots, losses, began = {0: start.copy()}, [], perf_counter()
+    latest = start.copy()
+    snapshots, losses, began = {0: latest}, [], perf_counter()
 
     def flow() -> GradientFlow:
         seconds, rng = perf_counter() - began, np.random.default_rng(seed)
@@ -181,9 +181,11 @@ def gradient_flow(
             for iteration in bar.track(range(1, n_iter + 1), description="gradient flow"):
                 particles, value = next(steps)
                 losses.append(value)
+                latest = particles.cpu().numpy().copy()
                 if iteration in kept_at:
-                    snapshots[iteration] = particles.cpu().numpy().copy()
+                    snapshots[iteration] = latest
         except KeyboardInterrupt:
+            snapshots[len(losses)] = latest
             stopped = f"stopped after {len(losses)} of {n_iter} iterations; the flow so far is in .finished"
             raise Interrupted(stopped, {"flow": flow()}) from None
     return flow()
@@ -259,16 +261,6 @@ def _exact_solver() -> Callable[..., Any]:
 
 def _dtype(X: Float[np.ndarray, "n d"]) -> torch.dtype:
     return torch.float32 if X.dtype == np.float32 else torch.float64
-
-
-def _as_array(X: Any, name: str) -> Float[np.ndarray, "n d"]:
-    return as_points(X.detach().cpu().numpy() if isinstance(X, Tensor) else X, name)
-
-
-def _check_sphere(X: Float[np.ndarray, "n d"], name: str) -> None:
-    off = np.abs(np.linalg.norm(X, axis=1) - 1)
-    if off.max() > OFF_SPHERE:
-        raise InvalidInput(f"points of the sphere have norm 1, row {off.argmax()} of {name} has not; divide by norms")
 
 
 def _checkpoints(checkpoints: Sequence[int] | None, n_iter: int) -> set[int]:

@@ -7,6 +7,9 @@ import torch
 from torch import Tensor
 
 from firstlight.errors import InvalidInput
+from firstlight.transport.averaging import sharpness
+from firstlight.transport.sobolev_tree import check_order
+from firstlight.transport.tree_sampling import check_count
 from firstlight.transport.tree_sliced import tree_sliced_sobolev
 from firstlight.transport.tree_sliced_sphere import tree_sliced_sobolev_sphere
 
@@ -21,6 +24,11 @@ class TreeSlicedSobolevLoss(torch.nn.Module):
     p, n_trees, n_lines, delta, splitting : as in `tree_sliced_sobolev`.
     domain : "euclidean", or "sphere" for points on the unit sphere.
     seed : seed of the sequence of trees.
+
+    Raises
+    ------
+    InvalidInput
+        If an option cannot be used.
 
     Examples
     --------
@@ -46,6 +54,10 @@ class TreeSlicedSobolevLoss(torch.nn.Module):
         super().__init__()
         if domain not in ("euclidean", "sphere"):
             raise InvalidInput(f"domain must be 'euclidean' or 'sphere', got {domain!r}")
+        check_order(p)
+        sharpness(delta, splitting)
+        check_count(n_trees, "n_trees")
+        check_count(n_lines, "n_lines")
         self.domain = domain
         self.options: dict[str, Any] = {
             "p": p, "n_trees": n_trees, "n_lines": n_lines, "delta": delta, "splitting": splitting

@@ -71,12 +71,14 @@ def weighed_clouds(X_s: Any, X_t: Any, a: Any, b: Any) -> Clouds:
 def as_points(X: Any, name: str) -> Float[np.ndarray, "n d"]:
     """Return points as a float32 or float64 array of shape (n, d); integers become float64, half precision float32.
 
+    Tensors leave their device and PyTorch's graph.
+
     Raises
     ------
     InvalidInput
         If the shape is not (n, d) with n, d ≥ 1, or an entry is not a finite number whose square is one too.
     """
-    points = np.asarray(X)
+    points = as_array(X)
     if points.ndim != 2:
         raise InvalidInput(
             f"{name} has shape {points.shape}; points need shape (n, d). For samples on a line use x[:, None]; for a "
@@ -114,7 +116,7 @@ def as_weights(weights: Any, n: int, name: str) -> Float64[np.ndarray, " n"]:
     """
     if weights is None:
         return np.full(n, 1 / n)
-    values = np.asarray(weights, np.float64)
+    values = np.asarray(as_array(weights), np.float64)
     if values.shape != (n,):
         raise InvalidInput(f"{name} must hold one weight per point, shape ({n},), got shape {values.shape}")
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
@@ -168,6 +170,27 @@ def warn_of_lost_digits(clouds: Clouds, roots: Float64[np.ndarray, "trees d"]) -
             "leave far points out, or give trees whose roots are near the others",
             stacklevel=5,
         )
+
+
+def as_array(values: Any) -> np.ndarray:
+    """Return numbers of any kind as an array; tensors leave their device and PyTorch's graph.
+
+    Raises
+    ------
+    InvalidInput
+        If a tensor has no numbers to look at.
+    """
+    if not is_tensor(values):
+        return np.asarray(values)
+    try:
+        values = values.detach().cpu()
+        # NumPy has no bfloat16.
+        return (values.float() if values.is_floating_point() and values.itemsize < 4 else values).numpy()
+    except (RuntimeError, TypeError, NotImplementedError) as error:
+        raise InvalidInput(
+            "expected dense tensors that hold numbers; sparse and meta tensors, and those inside torch.func.grad or "
+            f"vmap, are not supported, use .backward() and a loop ({error})"
+        ) from error
 
 
 def is_tensor(thing: Any) -> bool:

@@ -10,6 +10,7 @@ the length of e and ω_e all length below it. At p = 1 this is the Wasserstein d
 """
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,19 +22,19 @@ from firstlight.errors import InvalidInput
 from firstlight.transport.tree_passes import collect, depths
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SobolevCritic:
     """The function that attains a Sobolev distance on a tree: a certificate that does not use the closed form.
 
-    S_p = max { ∫ f d(μ - ν) : ∫ ŵ |f'|^{p'} dω ≤ 1 }, 1/p + 1/p' = 1, is attained by
-    f' = sign(D) |D|^{p-1} ŵ^{1-p} / S_p^{p-1}, f(root) = 0. Any f with norm at most 1 bounds S_p from below, so that
-    value and norm together prove the distance.
+    ``S_p = max { ∫ f d(μ - ν) : ∫ ŵ |f'|^{p'} dω ≤ 1 }``, 1/p + 1/p' = 1, is attained by
+    ``f' = sign(D) |D|^{p-1} ŵ^{1-p} / S_p^{p-1}``, f(root) = 0. Any f with norm at most 1 bounds S_p from below, so
+    that value and norm together prove the distance.
 
     Attributes
     ----------
     values : f at each vertex.
     bound : ∫ f d(μ - ν), a sum over vertices.
-    norm : (∫ ŵ |f'|^{p'} dω)^{1/p'} by Gauss-Legendre quadrature on every edge; for p = 1 the largest |f'|.
+    norm : ``(∫ ŵ |f'|^{p'} dω)^{1/p'}`` by Gauss-Legendre quadrature on every edge; for p = 1 the largest ``|f'|``.
     """
 
     values: Float64[np.ndarray, " vertices"]
@@ -165,6 +166,6 @@ def check_order(p: float | int) -> float:
     InvalidInput
         If p is not a finite number of at least 1.
     """
-    if not 1 <= p < np.inf:
-        raise InvalidInput(f"p must be at least 1 and finite, got {p}; distances of order p in [1, 2] work best")
+    if not (isinstance(p, Real) and 1 <= p < np.inf):
+        raise InvalidInput(f"p must be at least 1 and finite, got {p!r}; distances of order p in [1, 2] work best")
     return float(p)

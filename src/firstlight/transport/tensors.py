@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from jaxtyping import Float64
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from firstlight.errors import InvalidInput
 from firstlight.transport.measures import (
@@ -44,29 +43,27 @@ def alike(X_s: Any, X_t: Any, a: Any, b: Any) -> tuple[Tensor, Tensor, Tensor | 
 def weighed_tensors(X_s: Tensor, X_t: Tensor, a: Tensor | None, b: Tensor | None) -> Clouds:
     """Check two clouds of tensors, which leave PyTorch's graph.
 
-    Those of the processor become NumPy arrays, which the compiled kernels take; others stay where they are.
+    Those of the processor become NumPy arrays, which the compiled kernels take; those of accelerators stay there.
 
     Raises
     ------
     InvalidInput
         As `weighed_clouds`.
     """
-    if X_s.device.type == "cpu":
-        return weighed_clouds(
-            _array(X_s), _array(X_t), None if a is None else _array(a), None if b is None else _array(b)
-        )
+    if X_s.device.type in ("cpu", "meta"):
+        return weighed_clouds(X_s, X_t, a, b)
     return clouds_on_device(X_s.detach(), X_t.detach(), a, b)
 
 
 def clouds_on_device(X_s: Tensor, X_t: Tensor, a: Tensor | None, b: Tensor | None) -> Clouds:
     """Check two clouds of tensors where they are. Only weights, which are few numbers, are looked at elsewhere."""
-    X_s, X_t = _sound(X_s, "X_s"), _sound(X_t, "X_t")
+    X_s, X_t = sound(X_s, "X_s"), sound(X_t, "X_t")
     check_space(X_s, X_t)
     dtype, device = torch.promote_types(X_s.dtype, X_t.dtype), X_s.device
     wide = torch.float32 if device.type == "mps" else torch.float64  # Apple's GPUs have no double precision
     parts, masses = [], []
     for X, given, name in ((X_s, a, "a"), (X_t, b, "b")):
-        weights = as_weights(None if given is None else _array(given), len(X), name)
+        weights = as_weights(given, len(X), name)
         kept = None if weights.all() else torch.as_tensor(weights > 0, device=device)
         masses.append(float(weights.sum()))
         measure = torch.as_tensor(weights[weights > 0] / masses[-1], dtype=wide, device=device)
@@ -76,21 +73,15 @@ def clouds_on_device(X_s: Tensor, X_t: Tensor, a: Tensor | None, b: Tensor | Non
     return Clouds(X_s, X_t, a, b, (kept_s, kept_t), (masses[0], masses[1]))
 
 
-def _sound(X: Tensor, name: str) -> Tensor:
+def sound(X: Tensor, name: str) -> Tensor:
     """Return points in single or double precision; what is wrong with others `as_points` says."""
     if X.ndim == 2 and X.numel() and not X.is_complex() and X.dtype != torch.bool:
         if X.dtype not in (torch.float32, torch.float64):
             X = X.to(torch.float32 if X.is_floating_point() else torch.float64)
         if X.abs().max() <= largest_coordinate(np.float32 if X.dtype == torch.float32 else np.float64):
             return X
-    as_points(_array(X), name)
+    as_points(X, name)
     return X
-
-
-def _array(tensor: Tensor) -> np.ndarray:
-    """Return a tensor as an array; NumPy has no bfloat16."""
-    tensor = tensor.detach()
-    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).cpu().numpy()
 
 
 def with_derivatives(
@@ -133,8 +124,23 @@ class _Known(torch.autograd.Function):
         return value
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, ...]:
         # Large gradients are not copied for the factor 1, the usual one.
         once = slope.device.type == "cpu" and slope == 1
-        return None, None, *(part if part is None or once else slope * part for part in ctx.saved_tensors)
+        slopes = (part if part is None or once else slope * part for part in ctx.saved_tensors)
+        # With create_graph=True. `once_differentiable` would take these for constants if `slope` is one.
+        if torch.is_grad_enabled():
+            slopes = (part if part is None else _Last.apply(part.detach().requires_grad_()) for part in slopes)
+        return None, None, *slopes
+
+
+class _Last(torch.autograd.Function):
+    """A derivative that cannot be differentiated again."""
+
+    @staticmethod
+    def forward(ctx: Any, slope: Tensor) -> Tensor:
+        return slope.view_as(slope)
+
+    @staticmethod
+    def backward(ctx: Any, _: Tensor) -> Tensor:
+        raise NotImplementedError("second derivatives of tree-sliced distances are not available")

@@ -162,10 +162,23 @@ def _turned(
     return vectors - (scale[:, None] * np.einsum("tkd,td->tk", vectors, mirror))[..., None] * mirror[:, None]
 
 
+def check_count(count: int, name: str) -> int:
+    """Return a number of things, of which there must be one.
+
+    Raises
+    ------
+    InvalidInput
+        If it is not a whole number of at least 1.
+    """
+    if not isinstance(count, int | np.integer) or count < 1:
+        raise InvalidInput(f"{name} must be a whole number of at least 1, got {count!r}")
+    return int(count)
+
+
 def _checked(n_trees: int, n_lines: int, sampling: str) -> bool:
     """Check counts and return whether trees are to be balanced."""
-    if n_trees < 1 or n_lines < 1:
-        raise InvalidInput(f"expected at least one tree and one line, got n_trees={n_trees}, n_lines={n_lines}")
+    check_count(n_trees, "n_trees")
+    check_count(n_lines, "n_lines")
     if sampling not in ("balanced", "independent"):
         raise InvalidInput(f"sampling must be 'balanced' or 'independent', got {sampling!r}")
     return sampling == "balanced"

@@ -9,12 +9,12 @@ import numpy as np
 
 from firstlight.errors import InvalidInput
 from firstlight.transport.averaging import sharpness, sliced_distance
-from firstlight.transport.measures import Clouds, as_points, is_tensor
+from firstlight.transport.measures import Clouds, as_array, as_points, as_weights, is_tensor
 from firstlight.transport.ray_slices import RaySlices
 from firstlight.transport.sobolev_tree import check_order
 from firstlight.transport.spherical_trees import SphericalTreeSystem
 from firstlight.transport.streaming import Gradients, Slices
-from firstlight.transport.tree_sampling import sample_spherical_trees
+from firstlight.transport.tree_sampling import check_count, sample_spherical_trees
 
 # Rows may miss length 1 by this much before they are refused: the rounding of single precision, generously.
 OFF_SPHERE = 1e-4
@@ -109,30 +109,29 @@ def tree_sliced_sobolev_sphere_unif(
     -------
     As `tree_sliced_sobolev_sphere`.
     """
-    X_s = X_s if is_tensor(X_s) else as_points(X_s, "X_s")
-    n, d = X_s.shape
-    count = n if n_samples is None else n_samples
-    if count < 1:
-        raise InvalidInput(f"n_samples must be at least 1, got {n_samples}")
+    points = as_points(X_s, "X_s")
+    n, d = points.shape
+    count = check_count(n if n_samples is None else n_samples, "n_samples")
     rng = np.random.default_rng(seed)
-    uniform = rng.standard_normal((count, d))
-    uniform /= np.linalg.norm(uniform, axis=1, keepdims=True)
-    if is_tensor(X_s):
-        uniform = X_s.new_tensor(uniform)
-    weights = None if a is None else np.full(count, float(a.sum() if is_tensor(a) else np.sum(a)) / count)
+    # A stream of its own: points that the caller drew with the same seed must not be taken for uniform ones.
+    uniform = np.random.default_rng(rng.integers(2**63, size=4)).standard_normal((count, d))
+    uniform = (uniform / np.linalg.norm(uniform, axis=1, keepdims=True)).astype(points.dtype)
+    weights = None if a is None else np.full(count, as_weights(a, n, "a").sum() / count)
     return tree_sliced_sobolev_sphere(X_s, uniform, a, weights, seed=rng, **options)
 
 
 def _normalized(X: Any, name: str) -> Any:
     """Divide rows by their norms."""
     if is_tensor(X):
-        X = X if X.is_floating_point() else X.double()
-        norms = X.norm(dim=-1, keepdim=True)
+        from firstlight.transport.tensors import sound
+
+        X = sound(X, name)
+        norms = X.norm(dim=1, keepdim=True)
     else:
         X = as_points(X, name)
-        norms = np.linalg.norm(X, axis=-1, keepdims=True)
+        norms = np.linalg.norm(X, axis=1, keepdims=True)
     if not norms.all():
-        row = int(np.argmin(norms.detach().cpu() if is_tensor(norms) else norms))
+        row = int(np.argmin(as_array(norms)))
         raise InvalidInput(f"row {row} of {name} is 0 and has no direction on the sphere")
     return X / norms
 
@@ -145,11 +144,11 @@ def check_unit_rows(X: Any, name: str) -> None:
     InvalidInput
         If a row misses length 1 by more than single precision explains.
     """
-    norms = X.norm(dim=1).cpu().numpy() if is_tensor(X) else np.linalg.norm(X, axis=1)
+    norms = as_array(X.norm(dim=1)) if is_tensor(X) else np.linalg.norm(X, axis=1)
     off = np.abs(norms - 1)
     if off.max() > OFF_SPHERE:
         raise InvalidInput(
-            f"points must lie on the unit sphere, {name} has a row of norm {norms[np.argmax(off)]:.6g}; "
+            f"points must lie on the unit sphere, row {off.argmax()} of {name} has norm {norms[off.argmax()]:.6g}; "
             "divide rows by their norm, or pass normalize=True"
         )
 
