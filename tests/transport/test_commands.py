@@ -98,3 +98,10 @@ def test_recolor_writes_an_image_of_the_size_of_the_content(tmp_path):
     refused = run(app, ["transport", "recolor", content, style, str(tmp_path / "out.words")])
     assert refused.exit_code == 2
     assert ".png" in refused.stderr
+
+
+def test_recolor_refuses_what_it_could_not_write_before_it_looks_at_the_style(tmp_path):
+    write_image(tmp_path / "clear.png", np.zeros((4, 4, 4)))
+    refused = run(app, ["transport", "recolor", str(tmp_path / "clear.png"), "no style", str(tmp_path / "out.jpg")])
+    assert refused.exit_code == 2
+    assert "with 4 channels" in refused.stderr

@@ -152,9 +152,11 @@ def recolor(
     from firstlight.transport.readers import image_path
 
     image_path(out)
+    given = read_image(content)
+    image_path(out, channels=given.shape[2])
     loss = TreeSlicedSobolevLoss(p, n_trees=25, n_lines=4, seed=seed)
     made = color_transfer(
-        read_image(content), read_image(style), loss, n_samples=samples, n_iter=iterations, seed=seed, progress=True
+        given, read_image(style), loss, n_samples=samples, n_iter=iterations, seed=seed, progress=True
     )
     write_image(out, made.image)
     print_fields(

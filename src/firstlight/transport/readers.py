@@ -2,6 +2,7 @@
 
 import csv
 import warnings
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -76,28 +77,30 @@ def write_image(path: str | Path, image: Any) -> None:
     InvalidInput
         If the array is no image, or the format is unknown or cannot hold transparency.
     """
-    path = image_path(path)
     pixels = as_image(image, "image")
+    path = image_path(path, pixels.shape[2])
     if pixels.dtype != np.uint8:
         pixels = np.rint(255 * pixels).astype(np.uint8)
     with written_whole(path) as partial:
-        try:
-            Image.fromarray(pixels).save(partial)
-        except (OSError, ValueError) as error:
-            raise InvalidInput(f"cannot write {path.name} with {pixels.shape[2]} channels: {error}") from error
+        Image.fromarray(pixels).save(partial)
 
 
-def image_path(path: str | Path) -> Path:
+def image_path(path: str | Path, channels: int = 3) -> Path:
     """Return the path of an image to be written, or refuse it before there is one.
 
     Raises
     ------
     InvalidInput
-        If its ending is no image format, or it is not writable.
+        If its ending is no image format or one that cannot hold so many channels, or it is not writable.
     """
     path = writable(path)
     if path.suffix.lower() not in Image.registered_extensions():
         raise InvalidInput(f"cannot tell an image format from {path.name!r}; use an ending such as .png or .jpg")
+    try:
+        pixel = Image.new("RGBA" if channels == 4 else "RGB", (1, 1))
+        pixel.save(BytesIO(), Image.registered_extensions()[path.suffix.lower()])
+    except (KeyError, OSError, ValueError) as error:
+        raise InvalidInput(f"cannot write {path.name} with {channels} channels: {error}; try .png") from error
     return path
 
 
