@@ -1,7 +1,7 @@
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from tests.transport.explicit_trees import ORDERS, by_definition, earth_movers_distance
@@ -22,6 +22,7 @@ def random_tree(n, seed, longest=2.0):
     return parent, longest * rng.random(n), mass - mass.mean()
 
 
+@settings(max_examples=40)
 @given(n=st.integers(2, 40), seed=st.integers(0, 2**31))
 def test_order_one_is_optimal_transport_on_the_tree(n, seed):
     parent, length, mass = random_tree(n, seed)
@@ -48,6 +49,7 @@ def test_critic_attains_the_distance_with_norm_one(p, longest):
     assert critic.values[parent == -1] == 0
 
 
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**31), p=st.floats(1, 6))
 def test_no_other_function_of_norm_one_does_better(seed, p):
     """Any slopes, constant on edges, divided by their norm bound the distance from below."""
