@@ -71,7 +71,7 @@ class WAETopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_features_in_)
+    components_ : ndarray, shape (n_components, n_words)
         Topics as distributions over words: the decoder's answer to a document of that topic alone.
     loss_curve_ : list of float
         Mean loss per document of each pass.
