@@ -1,0 +1,142 @@
+"""The recipe of every model of the benchmark: mean squared error per node, Adam, one cycle of the learning rate.
+
+The baselines and the model that ships are trained by the same lines, on the training graphs alone; the best epoch is
+chosen on the validation graphs, and the score is taken once, on the test graphs.
+"""
+
+import csv
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.pytorch import LightningModule
+from torch import nn
+from torch_geometric.data import Data
+from torch_geometric.loader import DataLoader
+
+from firstlight.errors import InvalidInput
+from firstlight.graphs.ising.baselines import ARCHITECTURES
+from firstlight.training import TrainingRun, fit
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a kind of model is trained.
+
+    Attributes
+    ----------
+    epochs : passes over the training graphs.
+    lr : largest learning rate of the cycle.
+    batch_size : graphs per step.
+    """
+
+    epochs: int
+    lr: float
+    batch_size: int
+
+
+# Learning rates are the best of a short run over 1e-3, 2e-3 and 4e-3; epochs are what an afternoon on a CPU allows.
+RECIPES: Mapping[str, Recipe] = {
+    **{name: Recipe(epochs=40, lr=2e-3, batch_size=16) for name in ARCHITECTURES},
+    "radial": Recipe(epochs=30, lr=2e-2, batch_size=32),
+}
+
+
+def train(
+    model: nn.Module,
+    graphs: Sequence[Data],
+    valid: Sequence[Data],
+    *,
+    folder: str | Path,
+    recipe: Recipe,
+    seed: int = 0,
+    resume: bool = False,
+    **trainer: Any,
+) -> TrainingRun:
+    """Train a model that predicts one number per node, and leave it with the weights of its best epoch.
+
+    Parameters
+    ----------
+    model : called with a graph or a batch of graphs, returns as many rows as ``data.y``.
+    graphs, valid : graphs to learn from, and graphs that choose the epoch; never the test graphs.
+    folder : where checkpoints and ``metrics.csv`` are kept; its columns are those of `cpu_hours` and of the scores.
+    recipe : how long and how fast.
+    seed : of the order of the graphs; the model's first weights were drawn by its maker.
+    resume : continue the run in `folder`.
+    **trainer : passed to `firstlight.training.fit`.
+
+    Raises
+    ------
+    InvalidInput
+        As `firstlight.training.fit` does, or if there are no graphs.
+    Interrupted
+        On Ctrl-C; the same call with ``resume=True`` goes on.
+    """
+    if not len(graphs) or not len(valid):
+        raise InvalidInput(f"expected graphs to train on and to validate on, got {len(graphs)} and {len(valid)}")
+    return fit(
+        _NodeRegression(model, recipe.lr),
+        DataLoader(graphs, recipe.batch_size, shuffle=True),  # type: ignore[arg-type] - any sequence of graphs will do
+        DataLoader(valid, recipe.batch_size),  # type: ignore[arg-type]
+        folder=folder,
+        max_epochs=recipe.epochs,
+        score="valid_logmse",
+        seed=seed,
+        resume=resume,
+        gradient_clip_val=1.0,
+        **trainer,
+    )
+
+
+def cpu_hours(run: TrainingRun) -> float:
+    """Hours of processor time that all epochs of a run took, validation included, over all its sessions."""
+    with run.table.open(newline="") as file:
+        return sum(float(row["cpu_seconds"]) for row in csv.DictReader(file)) / 3600
+
+
+@torch.no_grad()
+def logmse(model: nn.Module, graphs: Sequence[Data], *, batch_size: int = 32) -> float:
+    """log10 of the mean squared error over all nodes of some graphs, the model in evaluation mode."""
+    model.eval()
+    squares, nodes = 0.0, 0
+    for batch in DataLoader(graphs, batch_size):  # type: ignore[arg-type]
+        squares += float((model(batch) - batch["y"]).double().square().sum())
+        nodes += len(batch["y"])
+    return math.log10(squares / nodes)
+
+
+class _NodeRegression(LightningModule):
+    """Mean squared error per node as a loss, LogMSE as a score, processor time as a cost."""
+
+    def __init__(self, model: nn.Module, lr: float) -> None:
+        super().__init__()
+        self.model, self.lr = model, lr
+
+    def training_step(self, batch: Data) -> torch.Tensor:
+        loss = (self.model(batch) - batch["y"]).square().mean()
+        self.log("train_mse", loss, on_step=False, on_epoch=True, batch_size=len(batch["y"]))
+        return loss
+
+    def validation_step(self, batch: Data) -> None:
+        error = (self.model(batch) - batch["y"]).square().mean()
+        self.log("valid_mse", error, batch_size=len(batch["y"]), sync_dist=True)
+
+    def on_train_epoch_start(self) -> None:
+        self._began = time.process_time()
+
+    def on_validation_epoch_end(self) -> None:
+        self.log("valid_logmse", self.trainer.callback_metrics["valid_mse"].log10())
+
+    def on_train_epoch_end(self) -> None:
+        self.log("cpu_seconds", time.process_time() - self._began)
+
+    def configure_optimizers(self) -> Any:
+        optimizer = torch.optim.Adam(self.model.parameters(), self.lr)
+        cycle = torch.optim.lr_scheduler.OneCycleLR(
+            optimizer, self.lr, total_steps=int(self.trainer.estimated_stepping_batches), pct_start=0.1
+        )
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": cycle, "interval": "step"}}
