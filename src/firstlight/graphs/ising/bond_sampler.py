@@ -1,8 +1,8 @@
 """Drawing the bonds of the cluster algorithm in time proportional to the number of sites.
 
 A pair (i, j) is joined with probability 1 - exp(-2 |J_ij| / T) if its bond is satisfied. That is the chance of at least
-one event of a Poisson process of rate 2 |J_ij| / T, and events of all pairs together are drawn at once: their number from
-a Poisson distribution, and the pair of each by Walker's alias method (Luijten & Blöte 1995; Fukui & Todo 2009).
+one event of a Poisson process of rate 2 |J_ij| / T, and events of many pairs are drawn at once: their number from a
+Poisson distribution, and the pair of each by Walker's alias method (Luijten & Blöte 1995; Fukui & Todo 2009).
 """
 
 from typing import NamedTuple
@@ -20,13 +20,13 @@ MOST_EVENTS = 1e4  # per site; at the critical temperature there is about one
 
 
 class LatticeBonds(NamedTuple):
-    """Bonds that each cell proposes to others at random displacements; a pair is proposed from both of its ends.
+    """Bonds that cells propose to others at random displacements; a pair is proposed from both of its ends.
 
     Attributes
     ----------
     shape : cells along three axes, of which those that the lattice lacks have length 1.
     periodic : whether displacements wrap around; else those that lead out of the lattice are void.
-    count_distribution : cumulative distribution of the number of proposals of a cell in a sweep, ending in 1.
+    count_distribution : cumulative distribution of the number of proposals of a row of cells in a sweep, ending in 1.
     steps : the displacements, in three dimensions.
     threshold, alias : Walker's table over the displacements.
     """
@@ -65,7 +65,7 @@ def lattice_bonds(model: PowerLawIsing, temperature: float) -> LatticeBonds:
     steps = lattices.displacements(model.shape, periodic)[coupled]
     missing = 3 - len(model.shape)
     # Rate J/T from each end makes 2 J/T for the pair.
-    rate = _checked_rate(weight.sum() / temperature, temperature)
+    rate = model.shape[-1] * _checked_rate(weight.sum() / temperature, temperature)
     counts = np.arange(int(rate + 20 * np.sqrt(rate)) + 40)
     distribution = poisson.cdf(counts, rate)
     distribution[-1] = 1.0
@@ -138,7 +138,7 @@ def _fill_aliases(
 def _checked_rate(rate: float, temperature: float) -> float:
     if not rate <= MOST_EVENTS:
         raise InvalidInput(
-            f"at temperature {temperature:g} nearly all spins are frozen into one cluster, which costs {rate:.3g} events "
-            f"per site; raise the temperature to at least {temperature * rate / MOST_EVENTS:.3g}"
+            f"at temperature {temperature:g} nearly all spins are frozen into one cluster, and drawing it costs "
+            f"{rate:.3g} events per site; raise the temperature to at least {temperature * rate / MOST_EVENTS:.3g}"
         )
     return float(rate)

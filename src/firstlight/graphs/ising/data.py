@@ -80,9 +80,7 @@ class LRIMName:
         return PowerLawIsing((self.size, self.size), self.sigma)
 
 
-def generate(
-    name: str, folder: str | Path, *, seed: int = 0, n_jobs: int = 1, overwrite: bool = False
-) -> Path:
+def generate(name: str, folder: str | Path, *, seed: int = 0, n_jobs: int = 1, overwrite: bool = False) -> Path:
     """Draw a data set of the benchmark into ``folder/<name>.npz``, or find it there.
 
     The same call goes on where an interrupted one stopped, and several processes may make the same set at once. A file of
@@ -162,7 +160,9 @@ def save_samples(path: str | Path, samples: SpinSamples) -> None:
     """Write configurations to a ``.npz`` file, with their model, their report and a checksum."""
     model, report = samples.model, samples.report
     numbers = {
-        each.name: getattr(report, each.name) for each in fields(report) if each.name not in ("magnetisations", "energies")
+        each.name: getattr(report, each.name)
+        for each in fields(report)
+        if each.name not in ("magnetisations", "energies")
     }
     about = {
         "format": FORMAT,

@@ -164,9 +164,7 @@ def _orbits(model: PowerLawIsing) -> Int64[np.ndarray, " n"]:
     return np.ravel_multi_index(tuple(steps.T), model.shape)
 
 
-def _averaged(
-    values: Float64[np.ndarray, " n"], orbit: Int64[np.ndarray, " n"]
-) -> Float64[np.ndarray, " n"]:
+def _averaged(values: Float64[np.ndarray, " n"], orbit: Int64[np.ndarray, " n"]) -> Float64[np.ndarray, " n"]:
     return (np.bincount(orbit, values) / np.maximum(1, np.bincount(orbit)))[orbit]
 
 

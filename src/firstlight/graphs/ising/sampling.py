@@ -155,7 +155,9 @@ def sample(
         thin = int(np.ceil(THIN_TIMES * tau)) if thin == "auto" else thin
         thermalize = int(np.ceil(THERMALIZE_TIMES * tau)) if thermalize == "auto" else thermalize
     run = partial(_run_chain, model, float(temperature), seed, int(thermalize), int(thin))
-    jobs = {f"{chain:06d}": (chain, min(CHAIN_LENGTH, n - chain * CHAIN_LENGTH)) for chain in range(-(-n // CHAIN_LENGTH))}
+    jobs = {
+        f"{chain:06d}": (chain, min(CHAIN_LENGTH, n - chain * CHAIN_LENGTH)) for chain in range(-(-n // CHAIN_LENGTH))
+    }
     if n_jobs == 1 and folder is None:
         chains = [run(job) for job in jobs.values()]
     else:

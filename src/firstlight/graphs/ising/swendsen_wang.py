@@ -6,12 +6,13 @@ temperature. With couplings of both signs it stays exact, but clusters no longer
 """
 
 import numpy as np
-from jaxtyping import Float64, Int8, Int32, Int64
+from jaxtyping import Float64, Int8, Int32, Int64, UInt64
 
 from firstlight.compiled import compiled
 from firstlight.errors import InvalidInput
-from firstlight.graphs.ising.bond_sampler import LatticeBonds, PairBonds, lattice_bonds, pair_bonds
+from firstlight.graphs.ising.bond_sampler import LatticeBonds, lattice_bonds, pair_bonds
 from firstlight.graphs.ising.couplings import PowerLawIsing
+from firstlight.graphs.ising.random_stream import next_uniform, next_word, random_stream
 
 
 class SwendsenWang:
@@ -38,14 +39,17 @@ class SwendsenWang:
             raise InvalidInput(f"the temperature must be positive and finite, got {temperature}")
         self.model = model
         self.bonds = (lattice_bonds if model.matrix is None else pair_bonds)(model, float(temperature))
-        self._generator = np.random.default_rng(seed)
+        self._stream = random_stream(seed)
         # A vacant cell has the spin 0, which joins nothing; with a matrix there are sites only, and no cells.
         carries = model.occupied.ravel() if model.matrix is None else np.ones(model.n_sites, bool)
         self._sites = np.flatnonzero(carries)
         self._cells = np.zeros(len(carries), np.int8)
-        self._cells[carries] = 2 * self._generator.integers(0, 2, model.n_sites) - 1
+        self._cells[carries] = 1
         self._parent = np.empty(len(carries), np.int32)
         self._turn = np.empty(len(carries), np.int8)
+        # Every spin a cluster of its own, turned over by chance.
+        self._parent[:] = np.arange(len(carries))
+        _turn_clusters(self._cells, self._parent, self._turn, self._stream)
 
     @property
     def spins(self) -> Int8[np.ndarray, " n"]:
@@ -55,7 +59,7 @@ class SwendsenWang:
     def sweep(self, n: int = 1) -> Int64[np.ndarray, " sweeps"]:
         """Make `n` sweeps and return the sum of all spins after each."""
         sums = np.empty(n, np.int64)
-        work = (self._cells, self._parent, self._turn, self._generator, sums)
+        work = (self._cells, self._parent, self._turn, self._stream, sums)
         if isinstance(self.bonds, LatticeBonds):
             _sweep_lattice(*self.bonds, *work)
         else:
@@ -74,39 +78,38 @@ def _sweep_lattice(
     spins: Int8[np.ndarray, " cells"],
     parent: Int32[np.ndarray, " cells"],
     turn: Int8[np.ndarray, " cells"],
-    generator: np.random.Generator,
+    stream: UInt64[np.ndarray, " 4"],
     sums: Int64[np.ndarray, " sweeps"],
 ) -> None:
-    """Sweep a lattice: the cells in order, each with its proposals, so that memory is walked in order too."""
+    """Sweep a lattice, one row after the other, so that memory is walked in order; hardly a branch is left to chance."""
     layers, rows, columns = shape
+    joined = np.empty((len(count_distribution), 2), np.int32)
     for sweep in range(len(sums)):
         for cell in range(len(spins)):
             parent[cell] = cell
-        cell = -1
+        first = 0  # cell of the row
         for x in range(layers):
             for y in range(rows):
-                for z in range(columns):
-                    cell += 1
-                    if spins[cell] == 0:
+                n_joined = 0
+                for _ in range(np.searchsorted(count_distribution, next_uniform(stream), side="right")):
+                    z = int(next_uniform(stream) * columns)
+                    step = int(next_uniform(stream) * len(threshold))
+                    replacement = alias[step]
+                    step = replacement if next_uniform(stream) >= threshold[step] else step
+                    to_x, to_y, to_z = x + steps[step, 0], y + steps[step, 1], z + steps[step, 2]
+                    if periodic:
+                        to_x, to_y, to_z = _wrapped(to_x, layers), _wrapped(to_y, rows), _wrapped(to_z, columns)
+                    elif not (0 <= to_x < layers and 0 <= to_y < rows and 0 <= to_z < columns):
                         continue
-                    chance = generator.random()
-                    count = 0
-                    while chance >= count_distribution[count]:
-                        count += 1
-                        step = int(generator.random() * len(threshold))
-                        if generator.random() >= threshold[step]:
-                            step = alias[step]
-                        to_x, to_y, to_z = x + steps[step, 0], y + steps[step, 1], z + steps[step, 2]
-                        if periodic:
-                            to_x = _wrapped(to_x, layers)
-                            to_y = _wrapped(to_y, rows)
-                            to_z = _wrapped(to_z, columns)
-                        elif not (0 <= to_x < layers and 0 <= to_y < rows and 0 <= to_z < columns):
-                            continue
-                        other = (to_x * rows + to_y) * columns + to_z
-                        if spins[cell] == spins[other]:
-                            _join(parent, cell, other)
-        sums[sweep] = _turn_clusters(spins, parent, turn, generator)
+                    other = (to_x * rows + to_y) * columns + to_z
+                    # Written in any case, kept if the bond is satisfied. Two vacant cells may join, which does nothing.
+                    joined[n_joined, 0] = first + z
+                    joined[n_joined, 1] = other
+                    n_joined += spins[first + z] == spins[other]
+                for k in range(n_joined):
+                    _join(parent, joined[k, 0], joined[k, 1])
+                first += columns
+        sums[sweep] = _turn_clusters(spins, parent, turn, stream)
 
 
 @compiled
@@ -119,28 +122,29 @@ def _sweep_pairs(
     spins: Int8[np.ndarray, " sites"],
     parent: Int32[np.ndarray, " sites"],
     turn: Int8[np.ndarray, " sites"],
-    generator: np.random.Generator,
+    stream: UInt64[np.ndarray, " 4"],
     sums: Int64[np.ndarray, " sweeps"],
 ) -> None:
     """Sweep spins with any couplings."""
     for sweep in range(len(sums)):
         for site in range(len(spins)):
             parent[site] = site
-        for _ in range(generator.poisson(mean_count)):
-            pair = int(generator.random() * len(threshold))
-            if generator.random() >= threshold[pair]:
+        clock = -np.log1p(-next_uniform(stream))
+        while clock < mean_count:  # between events of a Poisson process there are exponential times
+            clock -= np.log1p(-next_uniform(stream))
+            pair = int(next_uniform(stream) * len(threshold))
+            if next_uniform(stream) >= threshold[pair]:
                 pair = alias[pair]
             site, other = pairs[pair]
             if spins[site] * spins[other] == sign[pair]:
                 _join(parent, site, other)
-        sums[sweep] = _turn_clusters(spins, parent, turn, generator)
+        sums[sweep] = _turn_clusters(spins, parent, turn, stream)
 
 
 @compiled
 def _wrapped(place: int, length: int) -> int:
     """Bring a place less than one length outside back onto a periodic axis; much quicker than a remainder."""
-    if place >= length:
-        return place - length
+    place = place - length if place >= length else place
     return place + length if place < 0 else place
 
 
@@ -168,15 +172,19 @@ def _turn_clusters(
     spins: Int8[np.ndarray, " sites"],
     parent: Int32[np.ndarray, " sites"],
     turn: Int8[np.ndarray, " sites"],
-    generator: np.random.Generator,
+    stream: UInt64[np.ndarray, " 4"],
 ) -> int:
     """Turn every cluster over with probability ½ and return the sum of all spins."""
     total = 0
+    bits = np.uint64(0)
     for site in range(len(spins)):
-        root = _root(parent, site)
-        # The representative is the first of its cluster, so it decides before the others ask.
-        if root == site:
-            turn[site] = 1 if generator.random() < 0.5 else -1
+        if site % 64 == 0:
+            bits = next_word(stream)
+        turn[site] = 1 - 2 * np.int8(bits & np.uint64(1))
+        bits >>= np.uint64(1)
+        # A representative is the first of its cluster: parents come before their children and are done already.
+        root = parent[parent[site]]
+        parent[site] = root
         spins[site] *= turn[root]
         total += spins[site]
     return total
