@@ -2,7 +2,8 @@
 
 import numpy as np
 from jaxtyping import Float64
-from scipy import fft
+from numpy import fft
+from scipy.fft import next_fast_len
 
 WINDOW = 6.0  # the sum of autocorrelations ends at this many autocorrelation times (Sokal 1997, sec. 3)
 
@@ -15,8 +16,9 @@ def autocorrelation(series: Float64[np.ndarray, "chains draws"]) -> Float64[np.n
     """
     n = series.shape[1]
     spread = series - series.mean()
-    waves = fft.rfft(spread, fft.next_fast_len(2 * n, real=True), axis=1)
-    sums = fft.irfft((np.abs(waves) ** 2).sum(axis=0), fft.next_fast_len(2 * n, real=True))[:n]
+    padded = int(next_fast_len(2 * n, real=True) or 0)
+    waves = fft.rfft(spread, padded, axis=1)
+    sums = fft.irfft((np.abs(waves) ** 2).sum(axis=0), padded)[:n]
     covariance = sums / np.arange(n, 0, -1)
     if covariance[0] <= 1e-24 * (series**2).max() * len(series):  # rounding alone
         return (np.arange(n) == 0).astype(np.float64)
@@ -28,6 +30,6 @@ def integrated_time(series: Float64[np.ndarray, "chains draws"]) -> float:
 
     The sum ends at the first t ≥ 6 τ(t), which balances bias against noise (Sokal 1997).
     """
-    tau = 0.5 + np.concatenate([[0.0], np.cumsum(autocorrelation(series)[1:])])
+    tau = np.cumsum(autocorrelation(series)) - 0.5
     enough = np.flatnonzero(np.arange(len(tau)) >= WINDOW * tau)
     return float(max(0.5, tau[enough[0] if len(enough) else -1]))

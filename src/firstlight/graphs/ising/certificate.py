@@ -1,4 +1,4 @@
-"""What no local model can do, in the worst case, with the two configurations that prove it; and the range of the task."""
+"""What no local model can do in the worst case, with two configurations that prove it; and the range of the task."""
 
 from dataclasses import dataclass
 

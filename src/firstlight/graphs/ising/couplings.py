@@ -1,7 +1,7 @@
 """The long-range Ising model: H = -½ Σ_{i≠j} J_ij s_i s_j with J_ij = r_ij^-(d+σ).
 
 On lattices the local field h_i = Σ_j J_ij s_j is a convolution, computed for all sites at once by fast Fourier
-transform; a vacant cell carries the spin 0, and an open lattice is padded with vacant cells so that nothing wraps round.
+transform. A vacant cell carries the spin 0, and an open lattice is padded with vacant cells against wrapping round.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 from jaxtyping import Float64, Int64, Num
-from scipy import fft
+from numpy import fft
 
 from firstlight.errors import InvalidInput
 from firstlight.graphs.ising import lattices
@@ -40,7 +40,7 @@ class PowerLawIsing:
     lattice : ``"hypercubic"`` (chain, square, simple cubic) or ``"triangular"`` (d = 2; a rhombus).
     boundary : ``"periodic"`` or ``"open"``.
     occupied : mask of the cells that carry a spin, of that shape; all if not given. Vacant cells are no sites.
-    couplings : symmetric matrix that replaces the J_ij, of either sign, as for spin glasses. Fields are then direct sums.
+    couplings : symmetric matrix that replaces the J_ij, of either sign, as for spin glasses. Fields are then sums.
     allow_nonextensive : accept sigma ≤ 0.
 
     Attributes
@@ -236,7 +236,7 @@ class PowerLawIsing:
         axes, padded = tuple(range(1, cells.ndim)), lattices.displacement_shape(self.shape, self.boundary == "periodic")
         waves = fft.rfftn(cells, padded, axes=axes)
         waves *= self._kernel_waves
-        field = fft.irfftn(waves, padded, axes=axes, overwrite_x=True)
+        field = fft.irfftn(waves, padded, axes=axes)
         return field[:, *(slice(length) for length in self.shape)][:, self.occupied]
 
     def _direct_sum(self, spins: Float64[np.ndarray, "configurations n"]) -> Float64[np.ndarray, "configurations n"]:

@@ -1,7 +1,7 @@
 """The ten data sets of the LRIM benchmark, drawn on this machine, and the files they are kept in.
 
-A file holds the bits of all spins, how they were drawn, and a checksum; labels follow from the spins. It is written whole
-or not at all. Work that was interrupted goes on from the chains that are finished, and gives the same bits.
+A file holds the bits of all spins, how they were drawn, and a checksum; labels follow from the spins. It is written
+whole or not at all. Work that was interrupted goes on from the chains that are finished, and gives the same bits.
 """
 
 import hashlib
@@ -65,8 +65,8 @@ class LRIMName:
         found = parts and LRIMName(int(parts[1]), float(parts[2]), int(parts[3]) * (1000 if parts[4] else 1))
         if not found or (found.size, found.sigma) not in LRIM_TEMPERATURES:
             raise InvalidInput(
-                f"no data set is named {name!r}; the benchmark has {', '.join(LRIM_NAMES)}, and the same with any other "
-                "count, as lrim_16_0.6_100k or lrim_16_0.6_500"
+                f"no data set is named {name!r}; the benchmark has {', '.join(LRIM_NAMES)}, and the same with any "
+                "other count, as lrim_16_0.6_100k or lrim_16_0.6_500"
             )
         return found
 
@@ -83,8 +83,8 @@ class LRIMName:
 def generate(name: str, folder: str | Path, *, seed: int = 0, n_jobs: int = 1, overwrite: bool = False) -> Path:
     """Draw a data set of the benchmark into ``folder/<name>.npz``, or find it there.
 
-    The same call goes on where an interrupted one stopped, and several processes may make the same set at once. A file of
-    another seed is refused.
+    The same call goes on where an interrupted one stopped, and several processes may make the same set at once. A file
+    of another seed is refused.
 
     Parameters
     ----------

@@ -9,7 +9,8 @@ from itertools import product
 
 import numpy as np
 from jaxtyping import Float64, Int64
-from scipy import fft, sparse
+from scipy import sparse
+from scipy.fft import next_fast_len
 from scipy.sparse.csgraph import shortest_path
 
 # Primitive vectors of the triangular lattice as rows; all six neighbours are at distance 1.
@@ -21,12 +22,12 @@ def displacement_shape(shape: Sequence[int], periodic: bool) -> tuple[int, ...]:
 
     Open lattices get lengths that are quick to transform, so that convolutions padded to them do not wrap around.
     """
-    return tuple(shape) if periodic else tuple(fft.next_fast_len(2 * length - 1, real=True) for length in shape)
+    return tuple(shape) if periodic else tuple(int(next_fast_len(2 * length - 1, real=True) or 0) for length in shape)
 
 
 def displacements(shape: Sequence[int], periodic: bool) -> Int64[np.ndarray, "displacements d"]:
     """All displacements in the order of their grid, signed: on a torus the shortest along each axis."""
-    axes = [np.rint(fft.fftfreq(length, 1 / length)).astype(int) for length in displacement_shape(shape, periodic)]
+    axes = [np.rint(np.fft.fftfreq(length, 1 / length)).astype(int) for length in displacement_shape(shape, periodic)]
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(shape))
 
 
@@ -37,7 +38,7 @@ def displacement_lengths(shape: Sequence[int], lattice: str, periodic: bool) -> 
     """
     steps = displacements(shape, periodic)
     basis = TRIANGULAR if lattice == "triangular" else np.eye(len(shape))
-    # Along orthogonal axes the signed displacement already is the nearest image; in a rhombus a neighbouring one may be.
+    # Along orthogonal axes the signed displacement already is the nearest image; in a rhombus a next one may be.
     images = product((-1, 0, 1), repeat=len(shape)) if periodic and lattice == "triangular" else [(0,) * len(shape)]
     lengths = np.min([np.linalg.norm((steps + np.multiply(image, shape)) @ basis, axis=1) for image in images], axis=0)
     if not periodic:

@@ -1,11 +1,11 @@
 """How well the label can be predicted from spins within k hops: two curves of local predictors.
 
-The benchmark's oracle truncates the sum, ŷ_i = -s_i Σ_{hop(i,j)≤k} J_ij s_j. It is not the best that is local: near spins
-tell of far ones, the more so at criticality. The best linear predictor of h_i from the spins of the same ball lies up to
-a decade below, and a network of k layers may rightly come under the oracle.
+The benchmark's oracle truncates the sum, ŷ_i = -s_i Σ_{hop(i,j)≤k} J_ij s_j. It is not the best that is local: near
+spins tell of far ones, the more so at criticality. The best linear predictor of h_i from the spins of the same ball
+lies up to a decade below, and a network of k layers may rightly come under the oracle.
 
-Both are filters: ŷ_i = -s_i Σ_j W(j - i) s_j. By Parseval's theorem the squared error of a configuration, averaged over its
-N sites, is Σ_q |Ĵ(q) - Ŵ(q)|² |ŝ(q)|² / N², so that one Fourier transform serves all radii.
+Both are filters: ŷ_i = -s_i Σ_j W(j - i) s_j. By Parseval's theorem the squared error of a configuration, averaged over
+its N sites, is Σ_q |Ĵ(q) - Ŵ(q)|² |ŝ(q)|² / N², so that one Fourier transform serves all radii.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Int64, Num
-from scipy import fft, linalg
+from numpy import fft
+from scipy import linalg
 
 from firstlight.errors import InvalidInput
 from firstlight.graphs.ising import lattices
@@ -87,8 +88,8 @@ def oracle_curve(model: PowerLawIsing, spins: Spins, radii: Sequence[int] | None
 def local_lmmse_curve(model: PowerLawIsing, spins: Spins, radii: Sequence[int] | None = None) -> LocalityCurve:
     """Error of the best linear predictor of h_i from the spins s_j with hop(i,j) ≤ k, s_i among them.
 
-    Its weights solve the normal equations C w = c with C_jl = ⟨s_j s_l⟩ and c_j = ⟨h_i s_j⟩, which are averaged over the
-    first half of the configurations and all symmetries of the lattice; the error is that on the second half. So it is
+    Its weights solve the normal equations C w = c with C_jl = ⟨s_j s_l⟩ and c_j = ⟨h_i s_j⟩, averaged over the first
+    half of the configurations and all symmetries of the lattice; the error is that on the second half. So it is
     achievable by what is local: a bound from above on the error of the best local predictor, linear or not.
 
     Parameters
@@ -131,7 +132,7 @@ def _best_filters(
         _averaged(fft.ifftn(waves).real.ravel(), orbit) for waves in (power, power * kernel_waves)
     )
     ball = np.flatnonzero(distance <= radii.max())
-    ball = ball[np.lexsort((orbit[ball], distance[ball]))]
+    ball = ball[np.lexsort(np.stack([orbit[ball], distance[ball]]))]
     starts = np.flatnonzero(np.diff(orbit[ball], prepend=-1))
     sizes = np.diff(starts, append=len(ball))
     cells = np.stack(np.unravel_index(ball, model.shape))
@@ -144,7 +145,7 @@ def _best_filters(
     filters = []
     for radius in radii:
         n = int((distance[ball[starts]] <= radius).sum())
-        weights = linalg.solve_triangular(factor[:n, :n], whitened[:n], lower=True, trans="T") / np.sqrt(sizes[:n])
+        weights = linalg.solve_triangular(factor[:n, :n], whitened[:n], lower=True, trans=1) / np.sqrt(sizes[:n])
         best = np.zeros(model.n_sites)
         inside = slice(0, sizes[:n].sum())
         best[ball[inside]] = np.repeat(weights, sizes[:n])
@@ -157,15 +158,16 @@ def _orbits(model: PowerLawIsing) -> Int64[np.ndarray, " n"]:
     steps = lattices.displacements(model.shape, periodic=True)
     if model.lattice == "triangular":  # of whose symmetries inversion is enough for us
         cells = [np.ravel_multi_index(tuple((sign * steps).T), model.shape, mode="wrap") for sign in (1, -1)]
-        return np.minimum(*cells)
+        return np.stack(cells).min(axis=0)
     steps = np.abs(steps)
     if len(set(model.shape)) == 1:
         steps = np.sort(steps, axis=1)
-    return np.ravel_multi_index(tuple(steps.T), model.shape)
+    return np.asarray(np.ravel_multi_index(tuple(steps.T), model.shape))
 
 
 def _averaged(values: Float64[np.ndarray, " n"], orbit: Int64[np.ndarray, " n"]) -> Float64[np.ndarray, " n"]:
-    return (np.bincount(orbit, values) / np.maximum(1, np.bincount(orbit)))[orbit]
+    _, member = np.unique(orbit, return_inverse=True)
+    return (np.bincount(member, values) / np.bincount(member))[member]
 
 
 def _filter_errors(

@@ -1,7 +1,7 @@
 """The cluster sampler beside what checks it: all states of a tiny lattice, direct sums, and the textbook's algorithm.
 
-The peer in speed is Wolff's single-cluster algorithm as textbooks have it, which asks every other spin whether it joins,
-O(N) for each spin of the cluster; it runs compiled, with its probabilities in a table.
+The peer in speed is Wolff's single-cluster algorithm as textbooks have it, which asks every other spin whether it
+joins, O(N) for each spin of the cluster; it runs compiled, with its probabilities in a table.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ def enumeration_deviations(model: PowerLawIsing, temperature: float | int, n: in
 
     Returns
     -------
-    A row per quantity: ``exact``, ``sampled``, ``standard error`` over blocks of draws, and their ``deviation`` in them.
+    A row per quantity: ``exact``, ``sampled``, ``standard error`` over blocks of draws, and the ``deviation`` in them.
     """
     exact_spins = 2 * (np.arange(2**model.n_sites)[:, None] >> np.arange(model.n_sites) & 1) - 1
     matrix = model.couplings()
@@ -60,7 +60,7 @@ def _quantities(
 
 
 def field_errors(models: Sequence[PowerLawIsing], seed: int) -> list[Row]:
-    """Local fields of random spins by Fourier transform and by direct sums: largest difference, in units of the largest."""
+    """Local fields of random spins by Fourier transform and by direct sums: largest difference over largest field."""
     rng = np.random.default_rng(seed)
     rows = []
     for model in models:

@@ -1,12 +1,12 @@
 """Independent spin configurations, each of which can be drawn again alone, with the evidence that they are.
 
 Configuration i is draw i mod 100 of chain i div 100. Every chain starts from random spins of its own stream of random
-numbers, forgets them, and gives a configuration every `thin` sweeps. So neither the number of configurations nor that of
-processes changes any of them, and parts that begin at a multiple of 100 share no chain: a split of a data set by index
-leaks nothing.
+numbers, forgets them, and gives a configuration every `thin` sweeps. So neither the number of configurations nor that
+of processes changes any of them, and parts that begin at a multiple of 100 share no chain: a split of a data set by
+index leaks nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -145,7 +145,7 @@ def sample(
     if n < 1 or n_jobs == 0 or n_jobs < -1:
         raise InvalidInput(f"expected n ≥ 1 and n_jobs ≥ 1, or -1 for all cores, got n={n} and n_jobs={n_jobs}")
     for name, sweeps, least in (("thermalize", thermalize, 0), ("thin", thin, 1)):
-        if sweeps != "auto" and sweeps < least:
+        if isinstance(sweeps, int) and sweeps < least:
             raise InvalidInput(f"{name} must be 'auto' or a number of sweeps from {least} on, got {sweeps}")
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
     if seed < 0:
@@ -207,7 +207,7 @@ def _recorded_sweeps(chain: SwendsenWang, n: int) -> tuple[np.ndarray, np.ndarra
 
 
 def _pilot(model: PowerLawIsing, temperature: float, seed: int) -> float:
-    """Autocorrelation time in sweeps of |m| or the energy, whichever is longer, from a run that is long enough to know."""
+    """Autocorrelation time in sweeps of |m| or the energy, whichever is longer, from a run that is long enough."""
     chain = SwendsenWang(model, temperature, _stream(seed, PILOT))
     series = np.empty((2, 0))
     block = max(1, min(SHORTEST_PILOT, 2**24 // model.n_sites))  # configurations kept at a time
@@ -221,8 +221,8 @@ def _pilot(model: PowerLawIsing, temperature: float, seed: int) -> float:
             return tau
         if series.shape[1] >= LONGEST_PILOT:
             raise InvalidInput(
-                f"the chain at temperature {temperature:g} still remembers after {tau:.0f} sweeps, too long to measure by "
-                f"{LONGEST_PILOT:,} sweeps; raise the temperature, or give thermalize and thin"
+                f"the chain at temperature {temperature:g} still remembers after {tau:.0f} sweeps, too long to measure "
+                f"by {LONGEST_PILOT:,} sweeps; raise the temperature, or give thermalize and thin"
             )
 
 
@@ -232,7 +232,7 @@ def _report(
     seed: int,
     thermalize: int,
     thin: int,
-    chains: list[Mapping[str, np.ndarray]],
+    chains: Sequence[Mapping[str, np.ndarray]],
 ) -> SamplingReport:
     whole = [chain for chain in chains if len(chain["packed"]) == len(chains[0]["packed"])]  # the last may be shorter
     magnetisations = np.stack([np.abs(chain["magnetisations"]) for chain in whole])

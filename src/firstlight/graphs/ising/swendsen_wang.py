@@ -81,7 +81,7 @@ def _sweep_lattice(
     stream: UInt64[np.ndarray, " 4"],
     sums: Int64[np.ndarray, " sweeps"],
 ) -> None:
-    """Sweep a lattice, one row after the other, so that memory is walked in order; hardly a branch is left to chance."""
+    """Sweep a lattice row by row, so that memory is walked in order; hardly a branch is left to chance."""
     layers, rows, columns = shape
     joined = np.empty((len(count_distribution), 2), np.int32)
     for sweep in range(len(sums)):

@@ -1,8 +1,8 @@
 """Temperatures of the benchmark, and where a finite lattice comes closest to a phase transition.
 
 Of the benchmark's temperatures only that of 16 × 16 at σ = 0.6 was published. The others are fitted: they are those at
-which the curve of `oracle_curve` comes closest to the published one (least squares in log₁₀ MSE over all radii; 64 × 64 and
-smaller), or to the few published values for 256 × 256; the authors' own may differ by the errors in the table.
+which the curve of `oracle_curve` comes closest to the published one (least squares in log₁₀ MSE over all radii); the
+authors' own may differ by the errors in the table, which are those of a curve over 10,000 graphs.
 """
 
 from collections.abc import Callable
@@ -66,8 +66,8 @@ def pseudo_critical_temperature(
 ) -> PseudoCritical:
     """Temperature at which a response of the finite system is greatest, by sampling and reweighting.
 
-    Configurations at one temperature give the averages at those nearby (Ferrenberg & Swendsen 1988); the search moves to
-    the greatest value in reach until that lies inside.
+    Configurations at one temperature give the averages at those nearby (Ferrenberg & Swendsen 1988); the search moves
+    to the greatest value in reach until that lies inside.
 
     Parameters
     ----------
