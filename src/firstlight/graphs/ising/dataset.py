@@ -9,7 +9,7 @@ import copy
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,8 +23,6 @@ from firstlight.graphs.ising.couplings import TARGETS, Target
 from firstlight.graphs.ising.data import LRIMName, generate, load_samples
 from firstlight.graphs.ising.official_files import read_official
 from firstlight.graphs.ising.sampling import CHAIN_LENGTH
-
-Split = Literal["train", "val", "test"]
 
 
 class LRIM(InMemoryDataset):
@@ -68,12 +66,12 @@ class LRIM(InMemoryDataset):
         self,
         root: str | Path,
         name: str = "lrim_16_0.6_10k",
-        split: Split | None = "train",
+        split: str | None = "train",
         transform: Callable[[Data], Data] | None = None,
         pre_transform: Callable[[Data], Data] | None = None,
         force_reload: bool = False,
         *,
-        target: Target = "lrim",
+        target: str = "lrim",
         seed: int = 0,
         n_jobs: int = -1,
     ) -> None:
@@ -82,7 +80,7 @@ class LRIM(InMemoryDataset):
         if target not in TARGETS:
             raise InvalidInput(f"expected a target of {', '.join(TARGETS)}, got {target!r}")
         self.kind = LRIMName.parse(name)
-        self.target: Target = target
+        self.target: Target = target  # type: ignore[assignment] - checked above
         self.model = self.kind.model
         super().__init__(str(root), transform, pre_transform, log=False, force_reload=force_reload)
         path = Path(self.raw_paths[0])

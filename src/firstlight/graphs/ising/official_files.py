@@ -11,13 +11,17 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch_geometric.data.data  # noqa: F401 - tells torch that the classes of graphs are safe to load
 from jaxtyping import Int64, UInt8
 from torch import Tensor
+from torch_geometric.data import Data
+from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
+from torch_geometric.data.storage import BaseStorage, GlobalStorage
 
 from firstlight.errors import InvalidInput
 from firstlight.graphs.ising.couplings import PowerLawIsing
 
+# What graphs are made of, beside tensors and plain values; nothing else is unpickled.
+CLASSES = [Data, DataEdgeAttr, DataTensorAttr, BaseStorage, GlobalStorage]
 SINGLE = 1e-5  # relative error of a label that was rounded to single precision after summing
 
 
@@ -32,7 +36,8 @@ def read_official(
         If it is no file of graphs, of another lattice, or its labels are not -s_i Σ_j J_ij s_j.
     """
     try:
-        stored = torch.load(path, map_location="cpu", weights_only=True)
+        with torch.serialization.safe_globals(CLASSES):
+            stored = torch.load(path, map_location="cpu", weights_only=True)
         packed, edges = [], None
         for number, (x, y, edge_index) in enumerate(_graphs(stored)):
             spins, labels = x.double().numpy().ravel(), y.double().numpy().ravel()

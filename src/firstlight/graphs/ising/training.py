@@ -8,19 +8,24 @@ import csv
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from lightning.pytorch import LightningModule
 from torch import nn
-from torch_geometric.data import Data
+from torch_geometric.data import Data, Dataset
 from torch_geometric.loader import DataLoader
 
 from firstlight.errors import InvalidInput
-from firstlight.graphs.ising.baselines import ARCHITECTURES
+from firstlight.graphs.ising.baselines import ARCHITECTURES, GraphBaseline
+from firstlight.graphs.ising.dataset import LRIM
+from firstlight.graphs.ising.radial_field import RadialFieldModel
+from firstlight.graphs.ising.results import BenchmarkResult
 from firstlight.training import TrainingRun, fit
+
+Graphs = Sequence[Data] | Dataset
 
 
 @dataclass(frozen=True)
@@ -48,8 +53,8 @@ RECIPES: Mapping[str, Recipe] = {
 
 def train(
     model: nn.Module,
-    graphs: Sequence[Data],
-    valid: Sequence[Data],
+    graphs: Graphs,
+    valid: Graphs,
     *,
     folder: str | Path,
     recipe: Recipe,
@@ -80,8 +85,8 @@ def train(
         raise InvalidInput(f"expected graphs to train on and to validate on, got {len(graphs)} and {len(valid)}")
     return fit(
         _NodeRegression(model, recipe.lr),
-        DataLoader(graphs, recipe.batch_size, shuffle=True),  # type: ignore[arg-type] - any sequence of graphs will do
-        DataLoader(valid, recipe.batch_size),  # type: ignore[arg-type]
+        DataLoader(graphs, recipe.batch_size, shuffle=True),
+        DataLoader(valid, recipe.batch_size),
         folder=folder,
         max_epochs=recipe.epochs,
         score="valid_logmse",
@@ -92,6 +97,62 @@ def train(
     )
 
 
+def train_on(
+    dataset: str,
+    architecture: str = "radial",
+    *,
+    root: str | Path,
+    folder: str | Path,
+    width: int = 48,
+    depth: int = 14,
+    epochs: int | None = None,
+    seed: int = 0,
+    resume: bool = False,
+    **trainer: Any,
+) -> BenchmarkResult:
+    """Train a model on a data set of the benchmark and score it on the test graphs.
+
+    Parameters
+    ----------
+    dataset : name of the data set, drawn if it is not in `root`.
+    architecture : ``"radial"`` for the model of linear cost, or a baseline as `baselines.ARCHITECTURES` names them.
+    root : folder of the data sets.
+    folder : for checkpoints, and at the end ``result.json`` and the weights in ``model``, to be loaded by the model's
+        ``from_pretrained``.
+    width, depth : of a baseline.
+    epochs : passes over the training graphs; those of `RECIPES` if not given.
+    seed : of first weights and of the order of the graphs.
+    resume : continue the run in `folder`.
+    **trainer : passed to `firstlight.training.fit`.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such data set or architecture, or `folder` holds a run and `resume` is not set.
+    Interrupted
+        On Ctrl-C; the same call with ``resume=True`` goes on.
+    """
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = RadialFieldModel() if architecture == "radial" else GraphBaseline(architecture, width, depth)
+    recipe = RECIPES[architecture] if epochs is None else replace(RECIPES[architecture], epochs=epochs)
+    graphs, valid, test = (LRIM(root, dataset, split) for split in ("train", "val", "test"))
+    run = train(model, graphs, valid, folder=folder, recipe=recipe, seed=seed, resume=resume, **trainer)
+    result = BenchmarkResult(
+        model=architecture if architecture == "radial" else f"{architecture}, {depth} × {width}",
+        dataset=graphs.name,
+        logmse=logmse(model, test),
+        radius=model.receptive_radius,
+        cost=model.cost,
+        parameters=sum(weights.numel() for weights in model.parameters()),
+        cpu_hours=cpu_hours(run),
+        seed=seed,
+    )
+    model.save_pretrained(Path(folder) / "model")
+    result.save(Path(folder) / "result.json")
+    return result
+
+
 def cpu_hours(run: TrainingRun) -> float:
     """Hours of processor time that all epochs of a run took, validation included, over all its sessions."""
     with run.table.open(newline="") as file:
@@ -99,11 +160,11 @@ def cpu_hours(run: TrainingRun) -> float:
 
 
 @torch.no_grad()
-def logmse(model: nn.Module, graphs: Sequence[Data], *, batch_size: int = 32) -> float:
+def logmse(model: nn.Module, graphs: Graphs, *, batch_size: int = 32) -> float:
     """log10 of the mean squared error over all nodes of some graphs, the model in evaluation mode."""
     model.eval()
     squares, nodes = 0.0, 0
-    for batch in DataLoader(graphs, batch_size):  # type: ignore[arg-type]
+    for batch in DataLoader(graphs, batch_size):
         squares += float((model(batch) - batch["y"]).double().square().sum())
         nodes += len(batch["y"])
     return math.log10(squares / nodes)
