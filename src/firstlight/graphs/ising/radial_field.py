@@ -49,7 +49,7 @@ class RadialFieldModel(Pretrained):
     receptive_radius = None
 
     def __init__(
-        self, channels: int = 4, powers: int = 4, summation: Literal["multilevel", "fft"] = "multilevel"
+        self, channels: int = 4, powers: int = 2, summation: Literal["multilevel", "fft"] = "multilevel"
     ) -> None:
         super().__init__()
         if channels < 1 or powers < 1 or summation not in COSTS:

@@ -13,9 +13,6 @@ from jaxtyping import Int64
 
 from firstlight.errors import InvalidInput
 
-# Sides of 3 and 4 have joints between opposite neighbours too.
-SMALLEST_SIDE = 5
-
 
 def torus_positions(
     edge_index: Int64[np.ndarray, "2 edges"], n_nodes: int
@@ -34,7 +31,7 @@ def torus_positions(
     Raises
     ------
     InvalidInput
-        If the graph is no square torus with sides of 5 or more.
+        If the graph is no square torus with sides of 3, 5 or more; at a side of 4 opposite neighbours have two joints.
     """
     return _found(edge_index.tobytes(), n_nodes)
 
@@ -55,8 +52,8 @@ def _found(edges: bytes, n_nodes: int) -> tuple[Int64[np.ndarray, "nodes 2"], tu
             positions.flags.writeable = False  # it is shared
             return positions, (int(sides[0]), int(sides[1]))
     raise InvalidInput(
-        f"the graph of {n_nodes} nodes and {len(starts)} directed edges is no square torus with sides of "
-        f"{SMALLEST_SIDE} or more; for other lattices make the graph by lattice_data, which adds positions"
+        f"the graph of {n_nodes} nodes and {len(starts)} directed edges is no square torus with sides of 3, 5 or more; "
+        "for other lattices make the graph by lattice_data, which adds positions"
     )
 
 
