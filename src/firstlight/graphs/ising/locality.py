@@ -25,7 +25,7 @@ from firstlight.graphs.ising.sampling import SpinSamples
 CHUNK = 2**21  # spins transformed at a time
 MOST_PAIRS = 4096  # sites up to which distances between all pairs are computed
 
-Spins = SpinSamples | Num[np.ndarray, "n sites"]
+Spins = SpinSamples | Num[np.ndarray, "configurations sites"]
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ def _averaged(values: Float64[np.ndarray, " n"], orbit: Int64[np.ndarray, " n"])
 
 def _filter_errors(
     model: PowerLawIsing, spins: Spins, filters: Sequence[Float64[np.ndarray, " n"]], first: int = 0
-) -> Float64[np.ndarray, "configurations filters"]:
+) -> Float64[np.ndarray, "measured filters"]:
     """Squared error of each filter on each configuration from the first on, averaged over sites."""
     axes = tuple(range(1, 1 + len(model.shape)))
     missing = np.stack([(model.kernel - each).reshape(model.shape) for each in filters])
@@ -216,7 +216,7 @@ def _checked_radii(radii: Sequence[int] | None, distance: Int64[np.ndarray, "...
 
 
 def _curve(
-    predictor: str, radii: Int64[np.ndarray, " radii"], errors: Float64[np.ndarray, "configurations radii"]
+    predictor: str, radii: Int64[np.ndarray, " radii"], errors: Float64[np.ndarray, "measured radii"]
 ) -> LocalityCurve:
     spread = errors.std(axis=0, ddof=1) if len(errors) > 1 else np.full(len(radii), np.nan)
     return LocalityCurve(predictor, radii, errors.mean(axis=0), spread / np.sqrt(len(errors)))

@@ -2,7 +2,8 @@
 
 A sweep joins the spins of satisfied bonds (J_ij s_i s_j > 0) that `bond_sampler` draws into clusters, then turns every
 cluster over with probability ½ (Swendsen & Wang 1987). Its stationary distribution is exactly exp(-H/T) at any
-temperature. With couplings of both signs it stays exact, but clusters no longer follow the physics and it slows down.
+temperature. With couplings of both signs clusters no longer follow the physics: they stay exact but freeze. There every
+sweep also visits the spins one by one (Metropolis et al. 1953), O(N²), which is as exact.
 """
 
 import numpy as np
@@ -38,7 +39,8 @@ class SwendsenWang:
         if not 0 < temperature < np.inf:
             raise InvalidInput(f"the temperature must be positive and finite, got {temperature}")
         self.model = model
-        self.bonds = (lattice_bonds if model.matrix is None else pair_bonds)(model, float(temperature))
+        self.temperature = float(temperature)
+        self.bonds = (lattice_bonds if model.matrix is None else pair_bonds)(model, self.temperature)
         self._stream = random_stream(seed)
         # A vacant cell has the spin 0, which joins nothing; with a matrix there are sites only, and no cells.
         carries = model.occupied.ravel() if model.matrix is None else np.ones(model.n_sites, bool)
@@ -63,7 +65,8 @@ class SwendsenWang:
         if isinstance(self.bonds, LatticeBonds):
             _sweep_lattice(*self.bonds, *work)
         else:
-            _sweep_pairs(*self.bonds, *work)
+            mixed = self.model.couplings() if (self.bonds.sign < 0).any() else np.empty((0, 0))
+            _sweep_pairs(*self.bonds, mixed, self.temperature, *work)
         return sums
 
 
@@ -119,13 +122,15 @@ def _sweep_pairs(
     sign: Int32[np.ndarray, " pairs"],
     threshold: Float64[np.ndarray, " pairs"],
     alias: Int32[np.ndarray, " pairs"],
+    mixed: Float64[np.ndarray, "n n"],
+    temperature: float,
     spins: Int8[np.ndarray, " sites"],
     parent: Int32[np.ndarray, " sites"],
     turn: Int8[np.ndarray, " sites"],
     stream: UInt64[np.ndarray, " 4"],
     sums: Int64[np.ndarray, " sweeps"],
 ) -> None:
-    """Sweep spins with any couplings."""
+    """Sweep spins with any couplings; those of mixed sign are also given as a matrix, which else is empty."""
     for sweep in range(len(sums)):
         for site in range(len(spins)):
             parent[site] = site
@@ -139,6 +144,27 @@ def _sweep_pairs(
             if spins[site] * spins[other] == sign[pair]:
                 _join(parent, site, other)
         sums[sweep] = _turn_clusters(spins, parent, turn, stream)
+        if len(mixed):
+            sums[sweep] = _visit_spins(spins, mixed, temperature, stream)
+
+
+@compiled
+def _visit_spins(
+    spins: Int8[np.ndarray, " sites"],
+    couplings: Float64[np.ndarray, "n n"],
+    temperature: float,
+    stream: UInt64[np.ndarray, " 4"],
+) -> int:
+    """Turn single spins, one after the other, by Metropolis' rule, and return the sum of all."""
+    total = 0
+    for site in range(len(spins)):
+        field = 0.0
+        for other in range(len(spins)):
+            field += couplings[site, other] * spins[other]
+        if next_uniform(stream) < np.exp(-2 * spins[site] * field / temperature):
+            spins[site] = -spins[site]
+        total += spins[site]
+    return total
 
 
 @compiled
