@@ -1,10 +1,10 @@
-"""The verbs of ``firstlight ising``: generate, oracle."""
+"""The verbs of ``firstlight ising``: generate, oracle, train, report."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer import Option
+from typer import Argument, Option
 
 from firstlight.terminal import console
 
@@ -37,3 +37,68 @@ def generate(
         f"worth {min(report.effective_size, report.n):,.0f} independent graphs; neighbours correlate by "
         f"{report.rho_magnetisation:.3f} in |m|"
     )
+
+
+@app.command()
+def train(
+    dataset: Annotated[str, Argument(help="Name of the data set, such as lrim_16_0.6_10k; drawn if it is not there.")],
+    model: Annotated[
+        str, Option(help="radial (the model of linear cost), gin, gatedgcn, gatedgcn-vn, gps or mlp.")
+    ] = "radial",
+    root: Annotated[Path, Option(help="Folder of the data sets.")] = Path(),
+    out: Annotated[Path, Option(help="Folder for checkpoints, weights and result.json.")] = Path("run"),
+    width: Annotated[int, Option(help="Channels of a layer; not for radial.")] = 48,
+    depth: Annotated[int, Option(help="Layers; not for radial.")] = 14,
+    epochs: Annotated[int | None, Option(help="Passes over the training graphs; the recipe's if not given.")] = None,
+    seed: Annotated[int, Option(help="Seed of first weights and of the order of the graphs.")] = 0,
+    resume: Annotated[bool, Option("--resume", help="Continue the run in the folder.")] = False,
+) -> None:
+    """Train a model on a data set and score it on the test graphs.
+
+    Example: firstlight ising train lrim_16_0.6_10k --model gin --root data --out runs/gin
+    """
+    from firstlight.graphs.ising.training import train_on
+
+    result = train_on(
+        dataset, model, root=root, folder=out, width=width, depth=depth, epochs=epochs, seed=seed, resume=resume
+    )
+    console().print(
+        f"{result.model} on {result.dataset}: LogMSE {result.logmse:.3f} on the test graphs\n"
+        f"{result.parameters:,} weights, {result.cost}, {result.cpu_hours:.3g} CPU hours; written to {out}"
+    )
+
+
+@app.command()
+def report(
+    runs: Annotated[list[Path], Argument(help="Folders of runs of firstlight ising train on one data set.")],
+    root: Annotated[Path, Option(help="Folder of the data sets.")] = Path(),
+    plot: Annotated[Path | None, Option(help="Draw the curves and the models (.png, .svg, .pdf).")] = None,
+) -> None:
+    """Put models beside what local predictors reach on the same test graphs, and beside what they cost.
+
+    Example: firstlight ising report runs/gin runs/radial --root data --plot report.png
+    """
+    from rich import box
+    from rich.table import Table
+
+    from firstlight.files import writable, written_whole
+    from firstlight.graphs.ising.data import load_samples
+    from firstlight.graphs.ising.results import BenchmarkReport, BenchmarkResult
+
+    if plot:
+        writable(plot)
+    results = [BenchmarkResult.load(run) for run in runs]
+    made = BenchmarkReport.of(results, load_samples(root / f"{results[0].dataset}.npz"))
+    rows = made.rows()
+    table = Table(*rows[0], box=box.SIMPLE_HEAD, title=results[0].dataset)
+    for row in rows:
+        table.add_row(*row.values())
+    console().print(table)
+    if plot:
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(7, 4.5), layout="constrained")
+        made.plot(figure.subplots())
+        with written_whole(plot) as partial:
+            figure.savefig(partial, dpi=150)
+        console().print(f"picture written to {plot}")
