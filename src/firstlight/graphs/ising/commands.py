@@ -1,11 +1,15 @@
-"""The verbs of ``firstlight ising``: generate, oracle, train, report."""
+"""The verbs of ``firstlight ising``."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich import box
+from rich.table import Table
 from typer import Argument, Option
 
+from firstlight.errors import InvalidInput
 from firstlight.terminal import console
 
 app = typer.Typer()
@@ -27,6 +31,8 @@ def generate(
     """
     from firstlight.graphs.ising import data
 
+    if count < 1:
+        raise InvalidInput(f"expected at least one graph, got --count {count}")
     name = str(data.LRIMName.parse(f"lrim_{size}_{sigma:g}_{count}"))
     path = data.generate(name, out, seed=seed, n_jobs=jobs, overwrite=overwrite)
     report = data.load_samples(path).report
@@ -37,6 +43,41 @@ def generate(
         f"worth {min(report.effective_size, report.n):,.0f} independent graphs; neighbours correlate by "
         f"{report.rho_magnetisation:.3f} in |m|"
     )
+
+
+@app.command()
+def oracle(
+    file: Annotated[Path, Argument(help="A data set made by: firstlight ising generate")],
+    out: Annotated[Path | None, Option(help="Save the curves as a table (.csv).")] = None,
+    plot: Annotated[Path | None, Option(help="Draw the curves (.png, .svg, .pdf).")] = None,
+) -> None:
+    """How well spins within k hops predict the label: the benchmark's oracle, and the best local linear predictor.
+
+    Example: firstlight ising oracle data/lrim_64_0.6_10k.npz --plot oracle.png
+    """
+    from firstlight.files import writable, write_text
+    from firstlight.graphs.ising.data import load_samples
+    from firstlight.graphs.ising.locality import local_lmmse_curve, oracle_curve
+
+    _check_written(out, ".csv")
+    _check_written(plot, ".png", ".svg", ".pdf")
+    for path in filter(None, (out, plot)):
+        writable(path)
+    samples = load_samples(file)
+    curves = [oracle_curve(samples.model, samples), local_lmmse_curve(samples.model, samples)]
+    lines = ["radius,oracle_logmse,oracle_standard_error,local_linear_logmse,local_linear_standard_error"]
+    for row, radius in enumerate(curves[0].radii):
+        shown = (f"{curve.logmse[row]:.4f},{curve.logmse_error[row]:.4f}" for curve in curves)
+        lines.append(f"{radius},{','.join(shown)}")
+    if out:
+        write_text(out, "\n".join(lines) + "\n")
+    if plot:
+        _draw(plot, lambda ax: [curve.plot(ax) for curve in curves])
+    table = Table("hops", "oracle, log₁₀ MSE", "best local linear, log₁₀ MSE", box=box.SIMPLE_HEAD)
+    for line in lines[1:]:
+        radius, *figures = line.split(",")
+        table.add_row(radius, *(f"{value} ± {error}" for value, error in zip(figures[::2], figures[1::2], strict=True)))
+    console().print(table)
 
 
 @app.command()
@@ -78,13 +119,11 @@ def report(
 
     Example: firstlight ising report runs/gin runs/radial --root data --plot report.png
     """
-    from rich import box
-    from rich.table import Table
-
-    from firstlight.files import writable, written_whole
+    from firstlight.files import writable
     from firstlight.graphs.ising.data import load_samples
     from firstlight.graphs.ising.results import BenchmarkReport, BenchmarkResult
 
+    _check_written(plot, ".png", ".svg", ".pdf")
     if plot:
         writable(plot)
     results = [BenchmarkResult.load(run) for run in runs]
@@ -95,10 +134,20 @@ def report(
         table.add_row(*row.values())
     console().print(table)
     if plot:
-        from matplotlib.figure import Figure
+        _draw(plot, made.plot)
 
-        figure = Figure(figsize=(7, 4.5), layout="constrained")
-        made.plot(figure.subplots())
-        with written_whole(plot) as partial:
-            figure.savefig(partial, dpi=150)
-        console().print(f"picture written to {plot}")
+
+def _check_written(path: Path | None, *endings: str) -> None:
+    if path and path.suffix not in endings:
+        raise InvalidInput(f"expected a file ending in {', '.join(endings)}, got {path}")
+
+
+def _draw(path: Path, plot: Callable[[Any], Any]) -> None:
+    from matplotlib.figure import Figure
+
+    from firstlight.files import written_whole
+
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    plot(figure.subplots())
+    with written_whole(path) as partial:
+        figure.savefig(partial, dpi=150)

@@ -47,7 +47,7 @@ class Recipe:
 # Learning rates are the best of a short run over 1e-3, 2e-3 and 4e-3; epochs are what an afternoon on a CPU allows.
 RECIPES: Mapping[str, Recipe] = {
     **{name: Recipe(epochs=40, lr=2e-3, batch_size=16) for name in ARCHITECTURES},
-    "radial": Recipe(epochs=20, lr=1e-2, batch_size=16),
+    "radial": Recipe(epochs=20, lr=5e-3, batch_size=16),
 }
 
 
