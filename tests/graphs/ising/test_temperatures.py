@@ -15,7 +15,7 @@ def exact_maximum(definition):
     """By derivatives of exact averages over all 4,096 states, on a fine grid of temperatures."""
     spins = all_states(12)
     energy, m = MODEL.energy(spins), np.abs(spins.mean(axis=1))
-    temperatures = np.linspace(2, 12, 20_001)
+    temperatures = np.linspace(2, 12, 2001)
     averages = []
     for temperature in temperatures:
         weight = np.exp(-(energy - energy.min()) / temperature)
@@ -34,22 +34,16 @@ def exact_maximum(definition):
 
 @pytest.mark.parametrize("definition", list(RESPONSES))
 def test_the_maximum_is_that_of_exact_averages(definition):
-    found = pseudo_critical_temperature(MODEL, definition, n=5000, seed=1)
+    found = pseudo_critical_temperature(MODEL, definition, n=3000, seed=1)
     assert found.definition == definition
     assert abs(found.temperature - exact_maximum(definition)) < 4.5 * found.standard_error
     assert found.standard_error < 0.03 * found.temperature
 
 
 def test_a_far_start_leads_to_the_same_place():
-    near, far = (pseudo_critical_temperature(MODEL, start=start, n=3000, seed=2) for start in (None, 20.0))
+    near, far = (pseudo_critical_temperature(MODEL, start=start, n=2000, seed=2) for start in (None, 20.0))
     error = np.hypot(near.standard_error, far.standard_error)
     assert abs(near.temperature - far.temperature) < 4.5 * error
-
-
-def test_the_benchmark_lies_between_the_maxima_of_specific_heat_and_of_the_susceptibility():
-    model = PowerLawIsing((16, 16), 1.5)
-    lower, upper = (pseudo_critical_temperature(model, name, n=2000) for name in ("specific_heat", "susceptibility"))
-    assert lower.temperature < LRIM_TEMPERATURES[16, 1.5] < upper.temperature
 
 
 def test_temperatures_rise_with_the_size_towards_the_critical_one():

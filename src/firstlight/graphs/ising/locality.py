@@ -51,6 +51,11 @@ class LocalityCurve:
         with np.errstate(divide="ignore"):
             return np.log10(self.mse)
 
+    @property
+    def logmse_error(self) -> Float64[np.ndarray, " radii"]:
+        """Standard error of `logmse`; 0 where the error is exactly 0."""
+        return self.standard_error / np.maximum(self.mse, np.finfo(float).tiny) / np.log(10)
+
     def radius_of(self, logmse: float | int) -> int:
         """Smallest radius at which such a predictor reaches this log₁₀ MSE, or one more than the largest measured."""
         reached = np.flatnonzero(self.logmse <= logmse)
