@@ -22,7 +22,7 @@ from firstlight.files import written_whole
 from firstlight.graphs.ising.couplings import TARGETS, Target
 from firstlight.graphs.ising.data import LRIMName, generate, load_samples
 from firstlight.graphs.ising.official_files import read_official
-from firstlight.graphs.ising.sampling import CHAIN_LENGTH
+from firstlight.graphs.ising.sampling import CHAIN_LENGTH, SpinSamples
 
 
 class LRIM(InMemoryDataset):
@@ -42,10 +42,6 @@ class LRIM(InMemoryDataset):
         of flipping the spin, which is -2 y, ``"field"`` for h.
     seed : of the set, if it is drawn; one that is there must have been drawn with it.
     n_jobs : processes that draw, -1 for one per core. Their number changes nothing but the time.
-
-    Attributes
-    ----------
-    samples : the spins, with their model and the report of how they were drawn; for the authors' files None.
 
     Raises
     ------
@@ -85,15 +81,15 @@ class LRIM(InMemoryDataset):
         super().__init__(str(root), transform, pre_transform, log=False, force_reload=force_reload)
         path = Path(self.raw_paths[0])
         if path.suffix == ".pt":
-            self.samples, (self._packed, self._edges) = None, read_official(path, self.model)
+            self._samples, (self._packed, self._edges) = None, read_official(path, self.model)
         else:
             if force_reload or not path.is_file():
                 generate(self.name, self.root, seed=seed, n_jobs=n_jobs, overwrite=force_reload)
-            self.samples = load_samples(path)
-            self._packed, self._edges = self.samples.packed, torch.tensor(self.model.edge_index)
-            if self.samples.report.seed != seed:
+            self._samples = load_samples(path)
+            self._packed, self._edges = self._samples.packed, torch.tensor(self.model.edge_index)
+            if self._samples.report.seed != seed:
                 raise InvalidInput(
-                    f"{path} was drawn with seed {self.samples.report.seed}, not {seed}; pass that seed, or choose "
+                    f"{path} was drawn with seed {self._samples.report.seed}, not {seed}; pass that seed, or choose "
                     "another root"
                 )
         self._pre_transformed = None if pre_transform is None else self._apply(pre_transform, anew=force_reload)
@@ -104,6 +100,19 @@ class LRIM(InMemoryDataset):
     def name(self) -> str:
         """Name of the set."""
         return str(self.kind)
+
+    @property
+    def samples(self) -> SpinSamples:
+        """Spins of the whole set, with their model and the report of how they were drawn.
+
+        Raises
+        ------
+        InvalidInput
+            If the set was read from a file of the authors, which does not say.
+        """
+        if self._samples is None:
+            raise InvalidInput(f"{self.raw_paths[0]} does not say how its graphs were drawn; draw a set for that")
+        return self._samples
 
     @property
     def raw_dir(self) -> str:
@@ -158,8 +167,8 @@ class LRIM(InMemoryDataset):
             edge_index=self._edges.clone(),
             graph_id=idx,
         )
-        if self.samples is not None:
-            data.seed, (data.chain, data.draw) = self.samples.report.seed, divmod(idx, CHAIN_LENGTH)
+        if self._samples is not None:
+            data.seed, (data.chain, data.draw) = self._samples.report.seed, divmod(idx, CHAIN_LENGTH)
         return data
 
     def _apply(self, pre_transform: Callable[[Data], Data], *, anew: bool) -> list[dict[str, Any]]:
