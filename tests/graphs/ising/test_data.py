@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -88,9 +89,13 @@ def test_chains_of_other_parameters_are_not_taken_for_ours(tmp_path, monkeypatch
 
 def test_two_processes_may_make_the_same_set_at_once(made, tmp_path):
     program = f"from firstlight.graphs.ising.data import generate; generate({SMALL!r}, {str(tmp_path)!r})"
-    running = [subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    assert [process.communicate(timeout=120)[1] for process in running] == ["", ""]
-    assert [process.returncode for process in running] == [0, 0]
+    other = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
+    while not list(tmp_path.iterdir()):  # until it has begun, which takes it some seconds
+        assert other.poll() is None, other.communicate()[1]
+        time.sleep(0.01)
+    generate(SMALL, tmp_path)
+    assert other.communicate(timeout=120)[1] == ""
+    assert other.returncode == 0
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [made.read_bytes()]
 
 

@@ -1,9 +1,9 @@
 """The long-range Ising benchmark (LRIM), generated exactly, for PyTorch Geometric.
 
 For authors of graph networks who want to know how far their model sees. Each graph is a configuration of spins on a
-torus at its critical temperature, the label of a node is -s_i Σ_j J_ij s_j with J_ij = r_ij^-(2+σ), and every other node
-has a part in it that is known. Source: Mathys, Christiansen, Errica, Maruyama, Alesiani, *LRIM: a physics-based benchmark
-for provably evaluating long-range capabilities in graph learning*, ICLR 2026.
+torus at its critical temperature, the label of a node is -s_i Σ_j J_ij s_j with J_ij = r_ij^-(2+σ), and every other
+node has a part in it that is known. Source: Mathys, Christiansen, Errica, Maruyama, Alesiani, *LRIM: a physics-based
+benchmark for provably evaluating long-range capabilities in graph learning*, ICLR 2026.
 
 Data sets are drawn on your machine by an exact cluster algorithm in linear time, come with a report of how independent
 their graphs are, and read the authors' files too. What a local model can reach is computed beside it.
