@@ -7,6 +7,7 @@ from lightning.pytorch.callbacks import Callback
 
 from firstlight.errors import Interrupted, InvalidInput
 from firstlight.graphs.ising.couplings import PowerLawIsing
+from firstlight.graphs.ising.data import generate
 from firstlight.graphs.ising.lattice_graphs import lattice_data
 from firstlight.graphs.ising.radial_field import RadialFieldModel
 from firstlight.graphs.ising.results import BenchmarkResult
@@ -64,6 +65,7 @@ def test_score_is_the_mean_over_all_nodes():
 
 
 def test_a_run_on_the_benchmark_leaves_result_and_weights(tmp_path):
+    generate("lrim_16_0.6_20", tmp_path / "sets")
     result = train_on("lrim_16_0.6_20", root=tmp_path / "sets", folder=tmp_path / "run", epochs=1, **QUIET)
     assert BenchmarkResult.load(tmp_path / "run") == result
     assert (result.model, result.radius, result.cost) == ("radial", None, "O(N)")

@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -193,13 +194,16 @@ class _NodeRegression(LightningModule):
         self.log("valid_logmse", self.trainer.callback_metrics["valid_mse"].log10())
 
     def on_train_epoch_end(self) -> None:
-        self.log("cpu_seconds", time.process_time() - self._began)
+        self.log("cpu_seconds", time.process_time() - self._began)  # of training and validation
 
     def configure_optimizers(self) -> Any:
         # Lightning's own count of steps would begin the first epoch's data before it is seeded.
-        steps = math.ceil(self.n_graphs / (self.recipe.batch_size * self.trainer.world_size))
+        per_epoch = math.ceil(self.n_graphs / (self.recipe.batch_size * self.trainer.world_size))
         optimizer = torch.optim.Adam(self.model.parameters(), self.recipe.lr)
-        cycle = torch.optim.lr_scheduler.OneCycleLR(
-            optimizer, self.recipe.lr, epochs=self.recipe.epochs, steps_per_epoch=steps, pct_start=0.1
-        )
+        cycle = torch.optim.lr_scheduler.LambdaLR(optimizer, partial(_rise_and_fall, per_epoch * self.recipe.epochs))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": cycle, "interval": "step"}}
+
+
+def _rise_and_fall(steps: int, step: int) -> float:
+    """Share of the largest learning rate: up along a line over the first tenth, down along a cosine to the end."""
+    return min((step + 1) / max(1, steps // 10), (1 + math.cos(math.pi * step / steps)) / 2)
