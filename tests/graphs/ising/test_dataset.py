@@ -162,6 +162,12 @@ def test_wrong_arguments_are_refused(root):
         LRIM(root, NAME, seed=5)
 
 
+def test_a_file_under_a_wrong_name_is_refused(root, tmp_path):
+    (tmp_path / "lrim_16_1.5_40.npz").write_bytes((root / f"{NAME}.npz").read_bytes())
+    with pytest.raises(InvalidInput, match=r"40 configurations of PowerLawIsing\(\(16, 16\), 0\.6\)"):
+        LRIM(tmp_path, "lrim_16_1.5_40")
+
+
 def test_a_damaged_file_is_named_with_the_remedy(root, tmp_path):
     healthy = (root / f"{NAME}.npz").read_bytes()
     (tmp_path / f"{NAME}.npz").write_bytes(healthy[: len(healthy) // 2])

@@ -55,7 +55,8 @@ class LRIM(InMemoryDataset):
     A graph holds ``x``, the spins, and ``y``, the labels, both of shape (nodes, 1), and ``edge_index``, the four
     nearest neighbours of every site. Labels are computed in double precision and given in torch's default type.
     ``graph_id`` is its number in the whole set; with ``seed``, ``chain`` and ``draw`` it can be drawn again alone, by
-    ``dataset.samples.regenerate(graph_id)``. No chain reaches over the border of two splits.
+    ``dataset.samples.regenerate(graph_id)``. In sets of whole thousands no chain of draws reaches from one split into
+    another.
     """
 
     def __init__(
@@ -86,12 +87,8 @@ class LRIM(InMemoryDataset):
             if force_reload or not path.is_file():
                 generate(self.name, self.root, seed=seed, n_jobs=n_jobs, overwrite=force_reload)
             self._samples = load_samples(path)
+            _check_provenance(path, self._samples, self.kind, seed)
             self._packed, self._edges = self._samples.packed, torch.tensor(self.model.edge_index)
-            if self._samples.report.seed != seed:
-                raise InvalidInput(
-                    f"{path} was drawn with seed {self._samples.report.seed}, not {seed}; pass that seed, or choose "
-                    "another root"
-                )
         self._pre_transformed = None if pre_transform is None else self._apply(pre_transform, anew=force_reload)
         if split is not None:
             self._indices = self.get_idx_split()[split].tolist()
@@ -186,3 +183,12 @@ class LRIM(InMemoryDataset):
         with written_whole(path) as partial:
             torch.save(graphs, partial)
         return graphs
+
+
+def _check_provenance(path: Path, samples: SpinSamples, kind: LRIMName, seed: int) -> None:
+    if repr(samples.model) != repr(kind.model) or len(samples) != kind.count:
+        raise InvalidInput(f"{path} holds {len(samples)} configurations of {samples.model!r}, not {kind}; rename it")
+    if samples.report.seed != seed:
+        raise InvalidInput(
+            f"{path} was drawn with seed {samples.report.seed}, not {seed}; pass that seed, or choose another root"
+        )

@@ -7,6 +7,7 @@ to the symmetries of the torus, which no distance sees.
 """
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int64
@@ -38,17 +39,16 @@ def torus_positions(
 
 @lru_cache(maxsize=8)  # the thousands of graphs of a data set share one list of edges
 def _found(edges: bytes, n_nodes: int) -> tuple[Int64[np.ndarray, "nodes 2"], tuple[int, int]]:
-    positions = None
     starts, ends = np.frombuffer(edges, np.int64).reshape(2, -1)
-    if len(starts) == 4 * n_nodes and np.array_equal(np.bincount(starts, minlength=n_nodes), np.full(n_nodes, 4)):
-        positions = _walked(ends[np.argsort(starts, kind="stable")].reshape(n_nodes, 4))
-    # What the walks found is believed only if every edge then is a step of one, in as many ways as a torus has.
+    positions = None
+    if len(starts) == 4 * n_nodes and (np.bincount(starts, minlength=n_nodes) == 4).all():
+        positions = _walk(ends[np.argsort(starts, kind="stable")].reshape(n_nodes, 4))
+    # What the walks found is believed only if no two nodes share a cell and every edge is a step of one.
     if positions is not None:
         sides = positions.max(axis=0) + 1
-        cells = np.ravel_multi_index(tuple(positions.T), tuple(sides))
         steps = (positions[ends] - positions[starts]) % sides
-        short = np.minimum(steps, sides - steps)
-        if len(np.unique(cells)) == n_nodes == sides.prod() and (short.sum(axis=1) == 1).all():
+        distances = np.minimum(steps, sides - steps).sum(axis=1)
+        if len(np.unique(positions, axis=0)) == n_nodes == sides.prod() and (distances == 1).all():
             positions.flags.writeable = False  # it is shared
             return positions, (int(sides[0]), int(sides[1]))
     raise InvalidInput(
@@ -57,53 +57,56 @@ def _found(edges: bytes, n_nodes: int) -> tuple[Int64[np.ndarray, "nodes 2"], tu
     )
 
 
-def _walked(neighbours: Int64[np.ndarray, "nodes 4"]) -> Int64[np.ndarray, "nodes 2"] | None:
+def _walk(neighbours: Int64[np.ndarray, "nodes 4"]) -> Int64[np.ndarray, "nodes 2"] | None:
     """Positions by walking a straight line from node 0, and from all its nodes straight lines across it."""
     opposite = _opposite_slots(neighbours)
-    if opposite is None:
+    line = None if opposite is None else _first_line(neighbours, opposite)
+    if opposite is None or line is None:
         return None
-    # To stand at a node and face one of its neighbours is a pair (node, slot); from there one walks straight on.
-    entered = _slots_back(neighbours)
-
-    def onwards(node, slot):
-        following = neighbours[node, slot]
-        return following, opposite[following, entered[node, slot]]
-
-    row, sideways, node, slot = [0], [], 0, 0
-    side = next(s for s in range(4) if s not in (0, opposite[0, 0]))
-    while True:
-        sideways.append(side)
-        across = neighbours[node, side]
-        node, slot = onwards(node, slot)
-        # Of the two ways off the line, the one that completes a square with the way taken before keeps the side.
-        closing = [
-            s for s in range(4) if s not in (slot, opposite[node, slot]) and across in neighbours[neighbours[node, s]]
-        ]
-        if not closing or len(row) > len(neighbours):
-            return None
-        side = closing[0]
-        if node == 0:
-            break
-        row.append(int(node))
+    nodes, sideways = line
     positions = np.full((len(neighbours), 2), -1, np.int64)
-    nodes, slots = np.array(row), np.array(sideways)
-    for number in range(len(neighbours) // len(row)):
-        positions[nodes] = np.stack([np.full(len(row), number), np.arange(len(row))], axis=1)
-        nodes, slots = onwards(nodes, slots)
+    columns = np.arange(len(nodes))
+    for row in range(len(neighbours) // len(nodes)):
+        positions[nodes] = np.stack([np.full_like(columns, row), columns], axis=1)
+        nodes, sideways = _straight_on(neighbours, opposite, nodes, sideways)
     return positions if positions.min() >= 0 else None
+
+
+def _first_line(
+    neighbours: Int64[np.ndarray, "nodes 4"], opposite: Int64[np.ndarray, "nodes 4"]
+) -> tuple[Int64[np.ndarray, " line"], Int64[np.ndarray, " line"]] | None:
+    """Nodes of the straight line through node 0, and for each the slot of its neighbour on one side of the line."""
+    node, ahead = np.int64(0), np.int64(0)
+    side = next(slot for slot in range(4) if slot not in (0, opposite[0, 0]))
+    nodes, sideways = [node], [side]
+    while len(nodes) <= len(neighbours):
+        beside = neighbours[node, side]
+        node, ahead = _straight_on(neighbours, opposite, node, ahead)
+        off_the_line = [slot for slot in range(4) if slot not in (ahead, opposite[node, ahead])]
+        # The same side is the one that completes a square with the node beside the one before.
+        same = [slot for slot in off_the_line if beside in neighbours[neighbours[node, slot]]]
+        if not same:
+            return None
+        side = same[0]
+        if node == 0:
+            return np.array(nodes), np.array(sideways)
+        nodes.append(node)
+        sideways.append(side)
+    return None
+
+
+def _straight_on(
+    neighbours: Int64[np.ndarray, "nodes 4"], opposite: Int64[np.ndarray, "nodes 4"], node: Any, slot: Any
+) -> tuple[Any, Any]:
+    """Step from nodes to their neighbours in given slots, and return those with the slots that lie straight ahead."""
+    reached = neighbours[node, slot]
+    came_from = (neighbours[reached] == np.asarray(node)[..., None]).argmax(axis=-1)
+    return reached, opposite[reached, came_from]
 
 
 def _opposite_slots(neighbours: Int64[np.ndarray, "nodes 4"]) -> Int64[np.ndarray, "nodes 4"] | None:
     """Which of a node's four neighbours lies opposite which, or None where that is not two pairs."""
     around = neighbours[neighbours]  # node, slot, the neighbours of that neighbour
-    joints = np.stack(
-        [[(around[:, a, :, None] == around[:, b, None, :]).sum(axis=(1, 2)) for b in range(4)] for a in range(4)]
-    )
-    alone = np.moveaxis(joints == 1, 2, 0) & ~np.eye(4, dtype=bool)
+    joints = (around[:, :, None, :, None] == around[:, None, :, None, :]).sum(axis=(3, 4))  # of each pair of neighbours
+    alone = (joints == 1) & ~np.eye(4, dtype=bool)
     return alone.argmax(axis=2) if (alone.sum(axis=2) == 1).all() else None
-
-
-def _slots_back(neighbours: Int64[np.ndarray, "nodes 4"]) -> Int64[np.ndarray, "nodes 4"]:
-    """Slot under which a node stands in the list of each of its neighbours."""
-    nodes = np.arange(len(neighbours))[:, None, None]
-    return (neighbours[neighbours] == nodes).argmax(axis=2)
