@@ -40,7 +40,7 @@ def linear_model_is_accurate(budget: Budget) -> Measurement:
     )
 
 
-@claim("The same model predicts labels of lattices 16 times as wide, which it has never seen, to a LogMSE of -4",
+@claim("The same model predicts labels of lattices up to 16 times as wide, which it never saw, to a LogMSE of -4",
        source="ours")  # fmt: skip
 def linear_model_transfers(budget: Budget) -> Measurement:
     """As above on 64 × 64 and 128 × 128 sites, in a full run also on 256 × 256.
