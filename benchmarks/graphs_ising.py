@@ -67,8 +67,8 @@ def main() -> None:
         ),
         "Labels of a graph": lambda: label_times(quick),
         "Cost of a sweep": lambda: sweep_table(quick),
-        "One independent configuration, against the textbook's Wolff algorithm": lambda: [
-            against_textbook(size, sigma, clusters=500 if quick else 4_000, sweeps=10_000, seed=0)
+        "Against the textbook's Wolff algorithm": lambda: [
+            against_textbook(size, sigma, clusters=500 if quick else 10_000, sweeps=20_000, seed=0)
             for size in (16, 32, 64)
             for sigma in (0.6, 1.5)
         ],
