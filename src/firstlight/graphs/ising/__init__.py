@@ -23,6 +23,7 @@ The oracle of the benchmark, which truncates the sum after 8 hops, and the best 
 """
 
 from firstlight.graphs.ising.baselines import GraphBaseline
+from firstlight.graphs.ising.beyond_radius import BeyondRadius, beyond_radius
 from firstlight.graphs.ising.certificate import LocalityCertificate, locality_certificate, task_range
 from firstlight.graphs.ising.couplings import PowerLawIsing
 from firstlight.graphs.ising.data import LRIM_NAMES, generate, load_samples, save_samples
@@ -46,6 +47,7 @@ __all__ = [
     "LRIM_TEMPERATURES",
     "BenchmarkReport",
     "BenchmarkResult",
+    "BeyondRadius",
     "GraphBaseline",
     "LRIMEvaluator",
     "LocalityCertificate",
@@ -56,6 +58,7 @@ __all__ = [
     "RangeMeasure",
     "SamplingReport",
     "SpinSamples",
+    "beyond_radius",
     "generate",
     "lattice_data",
     "load_samples",

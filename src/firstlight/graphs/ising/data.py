@@ -148,9 +148,10 @@ def generate_samples(
         )
     except (InvalidInput, FileNotFoundError):
         # Another process that made the same set was faster and has cleared the chains away.
-        if path.exists() and not chains.exists() and not overwrite:
-            return _checked_seed(path, seed)
-        raise
+        if not path.exists() or overwrite:
+            raise
+        shutil.rmtree(chains, ignore_errors=True)
+        return _checked_seed(path, seed)
     save_samples(path, samples)
     shutil.rmtree(chains, ignore_errors=True)
     return path

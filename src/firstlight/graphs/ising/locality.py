@@ -85,8 +85,8 @@ def oracle_curve(model: PowerLawIsing, spins: Spins, radii: Sequence[int] | None
     if not model.translation_invariant:
         return _truncated_sums(model, spins, radii)
     distance = model.hop_distances()
-    kept = _checked_radii(radii, distance)
-    errors = _filter_errors(model, spins, [np.where(distance <= radius, model.kernel, 0.0) for radius in kept])
+    kept = checked_radii(radii, distance)
+    errors = filter_errors(model, spins, [np.where(distance <= radius, model.kernel, 0.0) for radius in kept])
     return _curve("truncated sum (oracle)", kept, errors)
 
 
@@ -108,10 +108,10 @@ def local_lmmse_curve(model: PowerLawIsing, spins: Spins, radii: Sequence[int] |
     if len(spins) < 2:
         raise InvalidInput(f"expected at least two configurations, one to fit and one to measure, got {len(spins)}")
     distance = model.hop_distances()
-    kept = _checked_radii(radii, distance)
+    kept = checked_radii(radii, distance)
     half = len(spins) // 2
-    filters = _best_filters(model, spins[:half], kept, distance)
-    return _curve("best local linear predictor", kept, _filter_errors(model, spins, filters, first=half))
+    filters = best_filters(model, spins[:half], kept, distance)
+    return _curve("best local linear predictor", kept, filter_errors(model, spins, filters, first=half))
 
 
 def structure_factor(model: PowerLawIsing, spins: Spins) -> Float64[np.ndarray, " q"]:
@@ -122,7 +122,7 @@ def structure_factor(model: PowerLawIsing, spins: Spins) -> Float64[np.ndarray, 
     return total.ravel() / (len(spins) * model.n_sites)
 
 
-def _best_filters(
+def best_filters(
     model: PowerLawIsing, spins: Spins, radii: Int64[np.ndarray, " radii"], distance: Int64[np.ndarray, " n"]
 ) -> list[Float64[np.ndarray, " n"]]:
     """Weights of the best linear predictor by displacement, for each radius.
@@ -175,7 +175,7 @@ def _averaged(values: Float64[np.ndarray, " n"], orbit: Int64[np.ndarray, " n"])
     return (np.bincount(member, values) / np.bincount(member))[member]
 
 
-def _filter_errors(
+def filter_errors(
     model: PowerLawIsing, spins: Spins, filters: Sequence[Float64[np.ndarray, " n"]], first: int = 0
 ) -> Float64[np.ndarray, "measured filters"]:
     """Squared error of each filter on each configuration from the first on, averaged over sites."""
@@ -196,7 +196,7 @@ def _truncated_sums(model: PowerLawIsing, spins: Spins, radii: Sequence[int] | N
     if model.n_sites > MOST_PAIRS:
         raise InvalidInput(f"off periodic lattices at most {MOST_PAIRS:,} sites are possible, got {model.n_sites:,}")
     distance = lattices.hops(model.edge_index, model.n_sites)
-    kept, couplings = _checked_radii(radii, distance), model.couplings()
+    kept, couplings = checked_radii(radii, distance), model.couplings()
     errors = []
     for radius in kept:
         beyond = np.where(distance > radius, couplings, 0.0)
@@ -212,7 +212,8 @@ def _chunks(model: PowerLawIsing, spins: Spins, first: int = 0) -> Any:
         yield model.flattened(spins[start : start + step]).reshape(-1, *shape).astype(np.float64)
 
 
-def _checked_radii(radii: Sequence[int] | None, distance: Int64[np.ndarray, "..."]) -> Int64[np.ndarray, " radii"]:
+def checked_radii(radii: Sequence[int] | None, distance: Int64[np.ndarray, "..."]) -> Int64[np.ndarray, " radii"]:
+    """Radii as an array, from 1 to the greatest distance if not given; refused if there is no such distance."""
     farthest = int(distance[distance < len(distance)].max())  # sites that no path reaches are at distance n
     kept = np.arange(1, farthest + 1) if radii is None else np.asarray(radii)
     if kept.ndim != 1 or not kept.size or kept.min() < 0 or kept.max() > farthest:
