@@ -53,9 +53,9 @@ sage = evaluator.eval({"y_true": test.y, "y_pred": predicted})["logmse"]
 print(f"GraphSAGE of four layers: LogMSE {sage:.2f}")
 
 # %%
-# How good is that? The benchmark's oracle cuts the sum over all spins off at k hops. The network comes under it, and yet
-# has seen no farther: near spins tell of far ones. The best linear predictor from the same 4 hops does better still.
-# That, not the oracle, is what a network of four layers should be held against.
+# How good is that? The benchmark's oracle cuts the sum over all spins off at k hops. The network comes under it, and
+# yet has seen no farther: near spins tell of far ones. The best linear predictor from the same 4 hops does better
+# still. That, not the oracle, is what a network of four layers should be held against.
 
 ising, spins = test.model, test.samples[900:]
 oracle, local = oracle_curve(ising, spins), local_lmmse_curve(ising, spins)

@@ -24,7 +24,7 @@ def direct_sums(sources, kernel_of):
     steps = np.abs(cells[:, None] - cells[None])
     steps = np.minimum(steps, np.array([rows, columns]) - steps)
     lengths = np.hypot(*np.moveaxis(steps, 2, 0))
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):  # at distance 0
         return (np.where(lengths > 0, kernel_of(lengths), 0) @ sources.ravel()).reshape(rows, columns)
 
 
