@@ -101,12 +101,13 @@ def test_range_is_that_of_the_task():
     np.testing.assert_allclose(measured.normalized, expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize(("name", "sigma"), [(None, 0.6), ("easy", 1.5)])
 @torch.no_grad()
-def test_shipped_model_holds_on_lattices_it_never_saw():
+def test_shipped_model_holds_on_lattices_it_never_saw(name, sigma):
     """Trained on 16 × 16 alone; random spins, at no temperature it saw either."""
-    model = RadialFieldModel.from_pretrained()
+    model = RadialFieldModel.from_pretrained(name)
     for side in (16, 24, 32, 64):
-        ising = PowerLawIsing((side, side), 0.6)
+        ising = PowerLawIsing((side, side), sigma)
         data = without_positions(lattice_data(ising, np.random.default_rng(side).choice([-1, 1], side * side)))
         assert (model(data) - data.y).square().mean().log10() < -5
 
