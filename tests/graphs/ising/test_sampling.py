@@ -14,7 +14,7 @@ QUICK = {"thermalize": 20, "thin": 2}
 
 def test_configurations_depend_on_neither_their_number_nor_that_of_processes(tmp_path):
     many = sample(MODEL, 7.0, 250, seed=5, **QUICK)
-    few = sample(MODEL, 7.0, 120, seed=5, **QUICK, n_jobs=2)
+    few = sample(MODEL, 7.0, 120, seed=5, **QUICK)
     again = sample(MODEL, 7.0, 250, seed=5, **QUICK, n_jobs=2, folder=tmp_path)
     np.testing.assert_array_equal(many.packed, again.packed)
     np.testing.assert_array_equal(many.packed[:120], few.packed)
