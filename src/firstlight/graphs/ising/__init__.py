@@ -28,7 +28,7 @@ from firstlight.graphs.ising.certificate import LocalityCertificate, locality_ce
 from firstlight.graphs.ising.couplings import PowerLawIsing
 from firstlight.graphs.ising.data import LRIM_NAMES, generate, load_samples, save_samples
 from firstlight.graphs.ising.dataset import LRIM
-from firstlight.graphs.ising.evaluator import LRIMEvaluator
+from firstlight.graphs.ising.evaluator import LRIMEvaluator, logmse
 from firstlight.graphs.ising.lattice_graphs import lattice_data
 from firstlight.graphs.ising.locality import LocalityCurve, local_lmmse_curve, oracle_curve
 from firstlight.graphs.ising.radial_field import RadialFieldModel
@@ -64,6 +64,7 @@ __all__ = [
     "load_samples",
     "local_lmmse_curve",
     "locality_certificate",
+    "logmse",
     "oracle_curve",
     "pseudo_critical_temperature",
     "range_measure",
