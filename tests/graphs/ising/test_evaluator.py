@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from firstlight.errors import InvalidInput
-from firstlight.graphs.ising.evaluator import LRIMEvaluator
+from firstlight.graphs.ising.evaluator import LRIMEvaluator, logmse
 
 EVALUATOR = LRIMEvaluator("lrim_16_1.5_10k")
 
@@ -55,3 +56,11 @@ def test_bad_input_is_refused(given, complaint):
 def test_unknown_names_list_the_known():
     with pytest.raises(InvalidInput, match=r"lrim_256_1\.5_10k"):
         LRIMEvaluator("lrim_16_0.7_10k")
+
+
+def test_score_of_a_model_is_the_mean_over_all_nodes_of_all_graphs():
+    rng = np.random.default_rng(1)
+    labels = [rng.normal(size=(n, 1)) for n in (5, 2, 11)]
+    graphs = [Data(x=torch.zeros(len(y), 1), y=torch.tensor(y)) for y in labels]
+    score = logmse(lambda data: torch.full_like(data.y, 0.5), graphs, batch_size=2)
+    assert score == pytest.approx(np.log10(np.mean((np.concatenate(labels) - 0.5) ** 2)))

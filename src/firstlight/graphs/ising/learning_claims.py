@@ -10,13 +10,13 @@ from torch_geometric.data import Data
 from firstlight.evidence import Budget, Measurement, claim
 from firstlight.graphs.ising.certificate import task_range
 from firstlight.graphs.ising.couplings import PowerLawIsing
+from firstlight.graphs.ising.evaluator import logmse
 from firstlight.graphs.ising.lattice_graphs import lattice_data
 from firstlight.graphs.ising.locality import local_lmmse_curve
 from firstlight.graphs.ising.radial_field import RadialFieldModel
 from firstlight.graphs.ising.range_measure import range_measure
 from firstlight.graphs.ising.sampling import SpinSamples, sample
 from firstlight.graphs.ising.temperatures import LRIM_TEMPERATURES
-from firstlight.graphs.ising.training import logmse
 
 # By sigma, the weights that ship with the package.
 SHIPPED = {0.6: None, 1.5: "easy"}

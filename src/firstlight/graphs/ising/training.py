@@ -7,7 +7,7 @@ chosen on the validation graphs, and the score is taken once, on the test graphs
 import csv
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,17 +16,16 @@ from typing import Any
 import torch
 from lightning.pytorch import LightningModule
 from torch import nn
-from torch_geometric.data import Data, Dataset
+from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader
 
 from firstlight.errors import InvalidInput
 from firstlight.graphs.ising.baselines import ARCHITECTURES, GraphBaseline
 from firstlight.graphs.ising.dataset import LRIM
+from firstlight.graphs.ising.evaluator import Graphs, logmse
 from firstlight.graphs.ising.radial_field import RadialFieldModel
 from firstlight.graphs.ising.results import BenchmarkResult
 from firstlight.training import TrainingRun, fit
-
-Graphs = Sequence[Data] | Dataset
 
 
 @dataclass(frozen=True)
@@ -159,17 +158,6 @@ def cpu_hours(run: TrainingRun) -> float:
     """Hours of processor time that all epochs of a run took, validation included, over all its sessions."""
     with run.table.open(newline="") as file:
         return sum(float(row["cpu_seconds"]) for row in csv.DictReader(file)) / 3600
-
-
-@torch.no_grad()
-def logmse(model: nn.Module, graphs: Graphs, *, batch_size: int = 32) -> float:
-    """log10 of the mean squared error over all nodes of some graphs, the model in evaluation mode."""
-    model.eval()
-    squares, nodes = 0.0, 0
-    for batch in DataLoader(graphs, batch_size):
-        squares += float((model(batch) - batch["y"]).double().square().sum())
-        nodes += len(batch["y"])
-    return math.log10(squares / nodes)
 
 
 class _NodeRegression(LightningModule):
