@@ -82,7 +82,7 @@ SYSTEMS = (
     System("wind", "forecasts that keep the extremes of wind",
         "xarray", "Improving extreme wind prediction with frequency-informed learning, ICLR 2026"),
     System("graphs.ising", "the long-range Ising benchmark, generated exactly",
-        "PyTorch Geometric", "Mathys et al., LRIM: long-range Ising model graph benchmark, ICLR 2026"),
+        "PyTorch Geometric", "Mathys et al., LRIM: long-range Ising model graph benchmark, ICLR 2026", works=True),
     System("depth.completion", "dense depth from sparse points, with uncertainty",
         "NumPy, transformers, ONNX", "LDCM: Large depth completion model from sparse observations, ICLR 2026"),
     System("causal", "alignment of two modalities that keeps causal structure",
