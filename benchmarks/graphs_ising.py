@@ -41,8 +41,10 @@ Rows = Sequence[Mapping[str, Any]]
 # Draws a part of a set in a process of its own and says how much memory that took, in bytes.
 GENERATE = """
 import resource, sys
+from joblib.externals.loky import get_reusable_executor
 from firstlight.graphs.ising.data import generate
 generate(sys.argv[1], sys.argv[2])
+get_reusable_executor().shutdown(wait=True)  # children count once they have ended
 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
     print(resource.getrusage(who).ru_maxrss * 1024)
 """

@@ -15,7 +15,7 @@ from numpy import fft
 from firstlight.errors import InvalidInput
 from firstlight.graphs.ising import lattices
 
-CHUNK = 2**22  # spins whose fields are computed at a time, which bounds the memory for it
+CHUNK = 2**20  # spins whose fields are computed at a time, which bounds the memory for it
 MOST_DENSE = 20_000  # sites up to which a dense matrix of couplings (3.2 GB) is made
 
 Target = Literal["lrim", "delta_e", "field"]
@@ -192,7 +192,11 @@ class PowerLawIsing:
     def energy(self, spins: Num[np.ndarray, "..."]) -> Float64[np.ndarray, "..."]:
         """Energy -½ Σ_{i≠j} J_ij s_i s_j of every configuration, every pair counted once."""
         flat = self.flattened(spins)
-        return np.asarray(-0.5 * np.einsum("...i,...i->...", flat, self.local_field(flat)))
+        rows = flat.reshape(-1, self.n_sites)
+        step = max(1, CHUNK // self.n_sites)
+        chunks = (rows[first : first + step] for first in range(0, len(rows), step))  # all fields at once may be large
+        energies = [-0.5 * np.einsum("ni,ni->n", chunk, self.local_field(chunk)) for chunk in chunks]
+        return np.concatenate([*energies, np.empty(0)]).reshape(flat.shape[:-1])
 
     def flip_cost(self, spins: Num[np.ndarray, "..."]) -> Float64[np.ndarray, "..."]:
         """Energy 2 s_i h_i that flipping each spin alone would add."""
