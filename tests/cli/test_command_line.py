@@ -202,9 +202,12 @@ def test_verify_writes_both_reports(build_system, tmp_path):
 PROGRAM = """
 import sys
 
+import signal
+
 import firstlight
 from firstlight import catalogue
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has its background jobs ignore it
 firstlight.__path__.append({folder!r})
 catalogue.SYSTEMS = (catalogue.System("sums", "sums", "NumPy", "a paper", works=True),)
 from firstlight.cli import main
@@ -231,7 +234,10 @@ def test_ctrl_c_during_verify_prints_and_writes_what_was_measured(build_system, 
         first = process.stderr.readline()  # printed when the first claim is done
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=30)
+        try:
+            output, errors = process.communicate(timeout=30)
+        finally:
+            process.kill()
     assert first.startswith("✓ holds")
     assert (process.returncode, errors) == (130, "stopped after 1 of 2 claims\n")
     assert "1 of 1 claim holds; stopped with 1 still to measure" in output
