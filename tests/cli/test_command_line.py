@@ -200,9 +200,8 @@ def test_verify_writes_both_reports(build_system, tmp_path):
 
 
 PROGRAM = """
-import sys
-
 import signal
+import sys
 
 import firstlight
 from firstlight import catalogue
