@@ -1,5 +1,6 @@
 """Settings shared by all tests."""
 
+import signal
 import sys
 import textwrap
 
@@ -12,6 +13,9 @@ from firstlight import catalogue
 # The first call of a compiled kernel takes seconds; that is no sign of a slow property.
 settings.register_profile("firstlight", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("firstlight")
+
+# A shell has its background jobs ignore Ctrl-C, and with them all that they start; some tests press it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -200,13 +200,11 @@ def test_verify_writes_both_reports(build_system, tmp_path):
 
 
 PROGRAM = """
-import signal
 import sys
 
 import firstlight
 from firstlight import catalogue
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has its background jobs ignore it
 firstlight.__path__.append({folder!r})
 catalogue.SYSTEMS = (catalogue.System("sums", "sums", "NumPy", "a paper", works=True),)
 from firstlight.cli import main
