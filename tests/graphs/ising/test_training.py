@@ -67,3 +67,8 @@ def test_a_run_on_the_benchmark_leaves_result_and_weights(tmp_path):
 def test_no_graphs_are_refused(tmp_path):
     with pytest.raises(InvalidInput, match="got 0 and 1"):
         train(fresh_model(), [], random_graphs(5, 1, 0), folder=tmp_path, recipe=Recipe(1, 1e-2, 1))
+
+
+def test_unknown_models_are_refused_with_all_that_there_are(tmp_path):
+    with pytest.raises(InvalidInput, match=r"radial, mlp, gin, gatedgcn, gatedgcn-vn, gps; got 'gcn'"):
+        train_on("lrim_16_0.6_20", "gcn", root=tmp_path, folder=tmp_path / "run")

@@ -1,11 +1,13 @@
 """The benchmark's score, called as the evaluators of the Open Graph Benchmark are."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch_geometric.data import Data, Dataset
 from torch_geometric.loader import DataLoader
@@ -52,7 +54,7 @@ class LRIMEvaluator:
         InvalidInput
             If one is missing, shapes differ or hold no whole graphs, or a number is not finite.
         """
-        if missing := {"y_true", "y_pred"} - input_dict.keys():
+        if missing := {"y_true", "y_pred"} - set(input_dict):
             raise InvalidInput(f"expected y_true and y_pred, {' and '.join(sorted(missing))} is missing")
         y_true, y_pred = (_as_array(input_dict[key]) for key in ("y_true", "y_pred"))
         # (n, 1) against (n,) would silently broadcast to n × n differences.
@@ -75,22 +77,50 @@ def logmse(model: Callable[[Data], Tensor], graphs: Graphs, *, batch_size: int =
 
     Parameters
     ----------
-    model : called with batches of graphs; a module is put into evaluation mode and stays in it.
-    graphs : with labels ``y``.
+    model : called with batches of graphs; a module is put into evaluation mode for the time of it.
+    graphs : with labels ``y``; at least one.
     batch_size : graphs at a time.
+
+    Raises
+    ------
+    InvalidInput
+        If there are no graphs, or predictions have another shape than the labels.
     """
-    if isinstance(model, nn.Module):
-        model.eval()
+    if not len(graphs):
+        raise InvalidInput("expected at least one graph to score a model on, got none")
     squares, nodes = 0.0, 0
-    with torch.no_grad():
+    with torch.no_grad(), evaluation_mode(model):
         for batch in DataLoader(graphs, batch_size):
-            squares += float((model(batch) - batch.y).double().square().sum())
+            squares += float(label_errors(model, batch).double().square().sum())
             nodes += len(batch.y)
     return math.log10(squares / nodes) if squares else -math.inf
 
 
+def label_errors(model: Callable[[Data], Tensor], batch: Data) -> Float[Tensor, "nodes 1"]:
+    """Predictions minus labels, of one shape: (n,) minus (n, 1) would silently broadcast to n × n."""
+    predicted, labels = model(batch), batch["y"]
+    if predicted.shape != labels.shape:
+        raise InvalidInput(
+            f"expected predictions of the shape of the labels, {tuple(labels.shape)}, got {tuple(predicted.shape)}"
+        )
+    return predicted - labels
+
+
+@contextmanager
+def evaluation_mode(model: Callable[..., Any]) -> Iterator[None]:
+    """Put a module into evaluation mode, in which batch norms mix no nodes, and each part back into its own after."""
+    parts = {part: part.training for part in model.modules()} if isinstance(model, nn.Module) else {}
+    try:
+        for part in parts:
+            part.training = False
+        yield
+    finally:
+        for part, training in parts.items():
+            part.training = training
+
+
 def _as_array(values: Any) -> np.ndarray:
-    values = values.detach().cpu() if hasattr(values, "detach") else values
+    values = values.detach().cpu().double() if isinstance(values, Tensor) else values  # bfloat16, too
     try:
         return np.atleast_1d(np.asarray(values, dtype=np.float64))
     except (TypeError, ValueError) as error:
