@@ -6,6 +6,7 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as stn
@@ -197,10 +198,23 @@ def test_what_are_no_spins_is_refused(spins, complaint):
 
 
 @pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize("convert", [np.ndarray.tolist, torch.tensor])
+def test_lists_and_tensors_are_spins_too(convert):
+    model = PowerLawIsing((3, 4), 0.6)
+    spins = random_spins(model)
+    for quantity in (model.energy, model.local_field, model.target, model.flip_cost):
+        np.testing.assert_array_equal(quantity(convert(spins)), quantity(spins))
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
 def test_other_misuse_is_refused():
     glass = PowerLawIsing((2, 2), 0.6, couplings=np.zeros((4, 4)))
     with pytest.raises(InvalidInput, match="use 'direct'"):
         glass.local_field(np.ones(4), "fft")
+    with pytest.raises(InvalidInput, match="'fft' or 'direct', got 'FFT'"):
+        PowerLawIsing((2, 2), 0.6).local_field(np.ones(4), "FFT")
+    with pytest.raises(InvalidInput, match=r"shape such as \(16, 16\), got 16"):
+        PowerLawIsing(16, 0.6)
     with pytest.raises(InvalidInput, match="do not depend on the displacement"):
         _ = glass.kernel
     with pytest.raises(InvalidInput, match="lrim, delta_e, field, got 'energy'"):

@@ -189,6 +189,8 @@ def test_misuse_is_refused():
         local_lmmse_curve(open_lattice, spins)
     with pytest.raises(InvalidInput, match="at least two configurations"):
         local_lmmse_curve(torus, spins[:1])
+    with pytest.raises(InvalidInput, match="too few or too alike"):
+        local_lmmse_curve(torus, spins)
     with pytest.raises(InvalidInput, match="at most 4,096 sites"):
         oracle_curve(PowerLawIsing((65, 65), 0.6, boundary="open"), np.ones((1, 65 * 65)))
     with pytest.raises(InvalidInput, match="radius of 0 or more and a site from 0 to 15, got -1 and 0"):

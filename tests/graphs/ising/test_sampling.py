@@ -6,6 +6,7 @@ import pytest
 from firstlight.errors import InvalidInput
 from firstlight.graphs.ising.autocorrelation import autocorrelation, integrated_time
 from firstlight.graphs.ising.couplings import PowerLawIsing
+from firstlight.graphs.ising.data import load_samples, save_samples
 from firstlight.graphs.ising.sampling import sample
 
 MODEL = PowerLawIsing((6, 6), 0.6)
@@ -97,9 +98,23 @@ def test_the_histogram_shows_all_configurations():
     ({"n_jobs": 0}, "n_jobs=0"),
     ({"thin": 0}, "thin must be 'auto' or a number of sweeps from 1 on, got 0"),
     ({"thermalize": -1}, "thermalize must be"),
-    ({"seed": -3}, "seed must be 0 or more, got -3"),
+    ({"thin": np.int64(-2)}, "thin must be .* got"),
+    ({"thin": "fast"}, "thin must be .* got 'fast'"),
+    ({"n": 1e2}, r"whole numbers n ≥ 1.*got n=100\.0"),
+    ({"seed": 1.5}, "whole number from 0 on, got 1.5"),
+    ({"seed": -3}, "seed must be a whole number from 0 on, got -3"),
     ({"temperature": 0.0}, "temperature must be positive"),
 ])  # fmt: skip
+@pytest.mark.usefixtures("unchecked_shapes")
 def test_what_cannot_be_drawn_is_refused(arguments, complaint):
     with pytest.raises(InvalidInput, match=complaint):
         sample(**{"model": MODEL, "temperature": 7.0, "n": 3, "seed": 0} | arguments)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_numbers_of_numpy_are_numbers_and_reports_of_them_can_be_saved(tmp_path):
+    drawn = sample(MODEL, 7.0, np.int64(3), thermalize=np.int64(5), thin=np.int32(2), seed=np.uint64(4))
+    plain = sample(MODEL, 7.0, 3, thermalize=5, thin=2, seed=4)
+    assert drawn.packed.tolist() == plain.packed.tolist()
+    save_samples(tmp_path / "drawn.npz", drawn)
+    assert load_samples(tmp_path / "drawn.npz").report.seed == 4

@@ -179,6 +179,8 @@ class PowerLawIsing:
         """
         flat = self.flattened(spins)
         method = method or ("fft" if self.matrix is None else "direct")
+        if method not in ("fft", "direct"):
+            raise InvalidInput(f"expected the method 'fft' or 'direct', got {method!r}")
         if method == "fft" and self.matrix is not None:
             raise InvalidInput("method='fft' needs couplings that depend on the displacement alone; use 'direct'")
         # Without a matrix the rows are made one by one, so that direct sums need no N² memory.
@@ -214,7 +216,7 @@ class PowerLawIsing:
         if kind not in TARGETS:
             raise InvalidInput(f"expected a target of {', '.join(TARGETS)}, got {kind!r}")
         field = self.local_field(spins)
-        return {"lrim": -1.0, "delta_e": 2.0}[kind] * spins * field if kind != "field" else field
+        return {"lrim": -1.0, "delta_e": 2.0}[kind] * np.asarray(spins) * field if kind != "field" else field
 
     def flattened(self, spins: Num[np.ndarray, "..."]) -> Num[np.ndarray, "... n"]:
         """Spins with the sites along one last axis.
@@ -224,7 +226,7 @@ class PowerLawIsing:
         InvalidInput
             If they are not ±1 or do not fit the lattice.
         """
-        d = len(self.shape)
+        spins, d = np.asarray(spins), len(self.shape)
         if spins.shape[-d:] == self.shape and self.occupied.all():
             spins = spins.reshape(*spins.shape[:-d], self.n_sites)
         if spins.ndim == 0 or spins.shape[-1] != self.n_sites:
@@ -262,7 +264,10 @@ class PowerLawIsing:
 
 
 def _checked_shape(shape: Sequence[int], lattice: str, boundary: str) -> tuple[int, ...]:
-    lengths = tuple(int(length) for length in shape)
+    try:
+        lengths = tuple(int(length) for length in shape)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"expected a shape such as (16, 16), got {shape!r}") from error
     if not 1 <= len(lengths) <= 3 or min(lengths) < 2 or lengths != tuple(shape):
         raise InvalidInput(f"expected a shape of one to three whole numbers, each at least 2, got {tuple(shape)}")
     if lattice not in ("hypercubic", "triangular") or boundary not in ("periodic", "open"):

@@ -61,7 +61,7 @@ class LRIMName:
         InvalidInput
             If the benchmark has no set of that size and sigma; any count is accepted.
         """
-        parts = re.fullmatch(r"lrim_(\d+)_(\d+(?:\.\d+)?)_([1-9]\d*)(k?)", name)
+        parts = re.fullmatch(r"lrim_(\d+)_(\d+(?:\.\d+)?)_([1-9]\d*)(k?)", str(name))
         found = parts and LRIMName(int(parts[1]), float(parts[2]), int(parts[3]) * (1000 if parts[4] else 1))
         if not found or (found.size, found.sigma) not in LRIM_TEMPERATURES:
             raise InvalidInput(

@@ -145,7 +145,13 @@ def best_filters(
     for row, start in enumerate(starts):
         apart = np.ravel_multi_index(tuple(cells - cells[:, [start]]), model.shape, mode="wrap")
         gram[row] = np.add.reduceat(correlation[apart], starts) * np.sqrt(sizes[row] / sizes)
-    factor = linalg.cholesky(gram, lower=True, overwrite_a=True)
+    try:
+        factor = linalg.cholesky(gram, lower=True, overwrite_a=True)
+    except linalg.LinAlgError as error:
+        raise InvalidInput(
+            "the configurations to fit are too few or too alike for one best predictor, as where all spins are equal; "
+            "give more of them, or such at a higher temperature"
+        ) from error
     whitened = linalg.solve_triangular(factor, covariance[ball[starts]] * np.sqrt(sizes), lower=True)
     filters = []
     for radius in radii:

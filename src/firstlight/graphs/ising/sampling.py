@@ -142,14 +142,17 @@ def sample(
     Interrupted
         On Ctrl-C.
     """
-    if n < 1 or n_jobs == 0 or n_jobs < -1:
-        raise InvalidInput(f"expected n ≥ 1 and n_jobs ≥ 1, or -1 for all cores, got n={n} and n_jobs={n_jobs}")
+    if not _whole(n, 1) or not _whole(n_jobs, -1) or n_jobs == 0:
+        raise InvalidInput(
+            f"expected whole numbers n ≥ 1 and n_jobs ≥ 1, or -1 for all cores, got n={n} and n_jobs={n_jobs}"
+        )
     for name, sweeps, least in (("thermalize", thermalize, 0), ("thin", thin, 1)):
-        if isinstance(sweeps, int) and sweeps < least:
-            raise InvalidInput(f"{name} must be 'auto' or a number of sweeps from {least} on, got {sweeps}")
+        if sweeps != "auto" and not _whole(sweeps, least):
+            raise InvalidInput(f"{name} must be 'auto' or a number of sweeps from {least} on, got {sweeps!r}")
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
-    if seed < 0:
-        raise InvalidInput(f"the seed must be 0 or more, got {seed}")
+    if not _whole(seed, 0):
+        raise InvalidInput(f"the seed must be a whole number from 0 on, got {seed}")
+    seed = int(seed)
     if "auto" in (thermalize, thin):
         tau = _pilot(model, temperature, seed)
         thin = int(np.ceil(THIN_TIMES * tau)) if thin == "auto" else thin
@@ -167,6 +170,10 @@ def sample(
         chains = list(results.values()) if folder is None else [load_arrays(file) for file in results.values()]
     packed = np.concatenate([chain["packed"] for chain in chains])
     return SpinSamples(model, packed, _report(model, float(temperature), seed, int(thermalize), int(thin), chains))
+
+
+def _whole(number: Any, least: int) -> bool:
+    return isinstance(number, int | np.integer) and bool(number >= least)
 
 
 def _stream(seed: int, chain: int) -> np.random.SeedSequence:
