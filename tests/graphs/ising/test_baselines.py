@@ -8,7 +8,7 @@ from torch_geometric.data import Batch, Data
 from firstlight.errors import InvalidInput
 from firstlight.graphs.ising.baselines import ARCHITECTURES, GraphBaseline
 from firstlight.graphs.ising.couplings import PowerLawIsing
-from firstlight.graphs.ising.range_measure import range_measure
+from firstlight.graphs.ising.model_range import range_measure
 
 
 def torus(seed, side=8):

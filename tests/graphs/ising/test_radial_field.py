@@ -8,8 +8,8 @@ from torch_geometric.data import Batch
 from firstlight.errors import InvalidInput
 from firstlight.graphs.ising.couplings import PowerLawIsing
 from firstlight.graphs.ising.lattice_graphs import lattice_data
+from firstlight.graphs.ising.model_range import range_measure
 from firstlight.graphs.ising.radial_field import RadialFieldModel
-from firstlight.graphs.ising.range_measure import range_measure
 
 
 def exact_model(sigma, summation):

@@ -22,17 +22,14 @@ The oracle of the benchmark, which truncates the sum after 8 hops, and the best 
 [-1.2, -2.1]
 """
 
-from firstlight.graphs.ising.baselines import GraphBaseline
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from firstlight.graphs.ising.beyond_radius import BeyondRadius, beyond_radius
 from firstlight.graphs.ising.certificate import LocalityCertificate, locality_certificate, task_range
 from firstlight.graphs.ising.couplings import PowerLawIsing
 from firstlight.graphs.ising.data import LRIM_NAMES, generate, load_samples, save_samples
-from firstlight.graphs.ising.dataset import LRIM
-from firstlight.graphs.ising.evaluator import LRIMEvaluator, logmse
-from firstlight.graphs.ising.lattice_graphs import lattice_data
 from firstlight.graphs.ising.locality import LocalityCurve, local_lmmse_curve, oracle_curve
-from firstlight.graphs.ising.radial_field import RadialFieldModel
-from firstlight.graphs.ising.range_measure import RangeMeasure, range_measure
 from firstlight.graphs.ising.results import BenchmarkReport, BenchmarkResult
 from firstlight.graphs.ising.sampling import SamplingReport, SpinSamples, sample
 from firstlight.graphs.ising.temperatures import (
@@ -40,6 +37,14 @@ from firstlight.graphs.ising.temperatures import (
     PseudoCritical,
     pseudo_critical_temperature,
 )
+
+if TYPE_CHECKING:
+    from firstlight.graphs.ising.baselines import GraphBaseline
+    from firstlight.graphs.ising.dataset import LRIM
+    from firstlight.graphs.ising.evaluator import LRIMEvaluator, logmse
+    from firstlight.graphs.ising.lattice_graphs import lattice_data
+    from firstlight.graphs.ising.model_range import RangeMeasure, range_measure
+    from firstlight.graphs.ising.radial_field import RadialFieldModel
 
 __all__ = [
     "LRIM",
@@ -72,3 +77,26 @@ __all__ = [
     "save_samples",
     "task_range",
 ]
+
+# What needs PyTorch Geometric is imported when it is named: that takes seconds, which processes that only draw spins
+# would spend too. No module may have the name of anything here, or it would stand in its place once imported.
+_MODULES = {
+    "GraphBaseline": "baselines",
+    "LRIM": "dataset",
+    "LRIMEvaluator": "evaluator",
+    "RadialFieldModel": "radial_field",
+    "RangeMeasure": "model_range",
+    "lattice_data": "lattice_graphs",
+    "logmse": "evaluator",
+    "range_measure": "model_range",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

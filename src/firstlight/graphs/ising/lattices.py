@@ -66,8 +66,10 @@ def kept_edges(edges: Int64[np.ndarray, "2 edges"], kept: np.ndarray) -> Int64[n
     return number[edges[:, kept[edges].all(axis=0)]]
 
 
-def hops(edges: Int64[np.ndarray, "2 edges"], n_sites: int, start: int | None = None) -> Int64[np.ndarray, "..."]:
-    """Fewest edges from one site to every site, or between all pairs; `n_sites` where no path leads."""
+def hops(
+    edges: Int64[np.ndarray, "2 edges"], n_sites: int, start: int | Int64[np.ndarray, " starts"] | None = None
+) -> Int64[np.ndarray, "..."]:
+    """Fewest edges from one site, some or all of them to every site; `n_sites` where no path leads."""
     graph = sparse.csr_array((np.ones(edges.shape[1]), tuple(edges)), shape=(n_sites, n_sites))
     lengths = shortest_path(graph, method="D", unweighted=True, indices=start)
     return np.where(np.isinf(lengths), n_sites, lengths).astype(np.int64)

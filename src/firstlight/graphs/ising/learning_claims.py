@@ -13,8 +13,8 @@ from firstlight.graphs.ising.couplings import PowerLawIsing
 from firstlight.graphs.ising.evaluator import logmse
 from firstlight.graphs.ising.lattice_graphs import lattice_data
 from firstlight.graphs.ising.locality import local_lmmse_curve
+from firstlight.graphs.ising.model_range import range_measure
 from firstlight.graphs.ising.radial_field import RadialFieldModel
-from firstlight.graphs.ising.range_measure import range_measure
 from firstlight.graphs.ising.sampling import SpinSamples, sample
 from firstlight.graphs.ising.temperatures import LRIM_TEMPERATURES
 

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float64, Int64
-from torch import Tensor, nn
+from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from firstlight.errors import InvalidInput
+from firstlight.graphs.ising.evaluator import evaluation_mode
 from firstlight.graphs.ising.lattices import hops
 
 ROWS = 64  # predictions differentiated at a time, which bounds the memory
@@ -67,15 +68,17 @@ def range_measure(model: Callable[[Data], Tensor], data: Data, *, nodes: Sequenc
     Parameters
     ----------
     model : any model of PyTorch Geometric, or function, that maps ``data`` to one row per node; differentiable in
-        ``data.x``. A module is put into evaluation mode for the time of the measurement.
-    data : one graph with float ``x`` of shape (nodes, features) and ``edge_index``; it is not changed.
+        ``data.x``. A module is put into evaluation mode for the time of the measurement. One that is called with
+        features and edges, as those of the library's zoo, takes ``lambda data: model(data.x, data.edge_index)``.
+    data : one graph with float ``x`` of shape (nodes, features) and ``edge_index``; it is not changed. Distances
+        follow the edges from v to u, as messages do, which matters where they go one way only.
     nodes : at which to measure; all if not given. A few do on a torus, where all are alike on the average.
 
     Raises
     ------
     InvalidInput
-        If this is not one graph with float features, a node is not in it, or predictions are not one row per node or
-        do not depend on ``x`` through torch.
+        If this is not one graph with float features, a node is not in it, predictions are not one row per node or do
+        not depend on ``x`` through torch, or they depend on nodes that no path of edges leads to the node from.
     """
     x, edges = data.x, data.edge_index
     if x is None or edges is None or not x.is_floating_point() or (isinstance(data, Batch) and data.num_graphs > 1):
@@ -83,13 +86,25 @@ def range_measure(model: Callable[[Data], Tensor], data: Data, *, nodes: Sequenc
             "expected one graph with features x of a float type and edge_index; measure graphs one by one"
         )
     n = len(x)
-    chosen = np.arange(n) if nodes is None else np.asarray(nodes, np.int64)
-    if chosen.ndim != 1 or not len(chosen) or chosen.min() < 0 or chosen.max() >= n:
+    chosen = np.arange(n) if nodes is None else np.asarray(nodes)
+    if (
+        chosen.ndim != 1
+        or not len(chosen)
+        or not np.issubdtype(chosen.dtype, np.integer)  # a mask would be taken for the numbers 0 and 1
+        or chosen.min() < 0
+        or chosen.max() >= n
+    ):
         raise InvalidInput(f"expected numbers of nodes from 0 to {n - 1}, got {nodes}")
     slopes = _influences(model, data, chosen)
-    distances = np.stack([hops(edges.cpu().numpy(), n, int(node)) for node in chosen])
-    influence = np.zeros((len(chosen), distances.max() + 1))
-    np.add.at(influence, (np.arange(len(chosen))[:, None], distances), slopes)
+    distances = hops(edges.flip(0).cpu().numpy(), n, chosen)  # against the edges, from the node that hears
+    apart = distances == n
+    if slopes[apart].any():
+        raise InvalidInput(
+            "predictions depend on nodes that no path of edges leads from, to which there is no distance in hops; "
+            "measure on a graph in one piece"
+        )
+    influence = np.zeros((len(chosen), distances[~apart].max() + 1))
+    np.add.at(influence, (np.arange(len(chosen))[:, None], np.where(apart, 0, distances)), slopes)
     return RangeMeasure(chosen, influence)
 
 
@@ -99,16 +114,11 @@ def _influences(
     """Σ |∂F_u/∂x_v| over features and outputs, for the chosen nodes u and all v."""
     graph = data.clone()
     graph.x = data.x.detach().clone().requires_grad_()  # type: ignore[union-attr] - checked by the caller
-    training = isinstance(model, nn.Module) and model.training
-    if training:
-        model.eval()  # else batch norms would mix nodes, and dropout would draw
-    try:
-        with torch.enable_grad():
-            predicted = model(graph)
-    finally:
-        if training:
-            model.train()
-    if len(predicted) != len(graph.x) or not predicted.requires_grad:
+    with torch.enable_grad(), evaluation_mode(model):
+        predicted = model(graph)
+    if not isinstance(predicted, Tensor):
+        raise InvalidInput(f"expected a tensor of predictions, got {type(predicted).__name__}")
+    if predicted.shape[:1] != graph.x.shape[:1] or not predicted.requires_grad:
         raise InvalidInput(
             f"expected predictions of {len(graph.x)} rows, differentiable in data.x, got shape {tuple(predicted.shape)}"
         )

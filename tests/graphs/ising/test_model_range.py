@@ -9,7 +9,7 @@ from torch_geometric.nn import GCNConv
 
 from firstlight.errors import InvalidInput
 from firstlight.graphs.ising.couplings import PowerLawIsing
-from firstlight.graphs.ising.range_measure import range_measure
+from firstlight.graphs.ising.model_range import range_measure
 
 
 def hops_by_networkx(edges, n):
@@ -88,6 +88,31 @@ def test_a_module_is_measured_in_evaluation_mode_and_left_as_it_was():
     assert module.training
 
 
+def test_distances_follow_the_edges_as_messages_do():
+    chain = Data(x=torch.ones(3, 1), edge_index=torch.tensor([[0, 1], [1, 2]]))
+    measured = range_measure(lambda graph: graph.x.cumsum(0), chain)
+    assert measured.influence.tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+
+
+def test_pieces_that_do_not_hear_each_other_can_be_measured_others_not():
+    pairs = Data(x=torch.ones(4, 1), edge_index=torch.tensor([[0, 1, 2, 3], [1, 0, 3, 2]]))
+    near = torch.block_diag(torch.ones(2, 2), torch.ones(2, 2))
+    assert range_measure(lambda graph: near @ graph.x, pairs).absolute.tolist() == [1, 1, 1, 1]
+    with pytest.raises(InvalidInput, match="in one piece"):
+        range_measure(lambda graph: graph.x + graph.x.sum(), pairs)
+
+
+def test_batch_norm_mixes_no_nodes_and_stays_as_it_was():
+    data = torus_with_spins(5)
+    norm = torch.nn.BatchNorm1d(1).double()
+    model = torch.nn.Sequential(norm, torch.nn.Dropout(0.5).eval())
+    model.forward = lambda graph: model[1](norm(graph.x))
+    assert range_measure(model, data).absolute.max() == 0
+    assert (norm.training, model[1].training) == (True, False)
+    assert norm.num_batches_tracked == 0
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
 def test_bad_input_is_refused():
     data = torus_with_spins(5)
     with pytest.raises(InvalidInput, match="one graph"):
@@ -100,3 +125,10 @@ def test_bad_input_is_refused():
         range_measure(lambda graph: graph.x.sum()[None], data)
     with pytest.raises(InvalidInput, match=r"differentiable in data.x"):
         range_measure(lambda graph: torch.ones(25, 1), data)
+    with pytest.raises(InvalidInput, match=r"25 rows.*got shape \(\)"):
+        range_measure(lambda graph: graph.x.sum(), data)
+    with pytest.raises(InvalidInput, match="a tensor of predictions, got tuple"):
+        range_measure(lambda graph: (graph.x, graph.x), data)
+    for nodes in (torch.ones(25, dtype=torch.bool), [0.7]):
+        with pytest.raises(InvalidInput, match="numbers of nodes"):
+            range_measure(lambda graph: graph.x, data, nodes=nodes)
