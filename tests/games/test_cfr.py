@@ -2,6 +2,7 @@
 
 import _thread
 import threading
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -257,8 +258,13 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path, kuhn, leduc):
 def test_ctrl_c_keeps_whole_iterations(leduc):
     solver = CFRSolver(leduc)
 
+    def press_ctrl_c_once_it_runs():
+        while not solver.iteration:
+            time.sleep(0.01)
+        _thread.interrupt_main()
+
     def run_and_press_ctrl_c():
-        threading.Timer(0.3, _thread.interrupt_main).start()
+        threading.Thread(target=press_ctrl_c_once_it_runs).start()
         solver.run(10**9)
 
     with pytest.raises(Interrupted, match="nothing is lost") as stop:
