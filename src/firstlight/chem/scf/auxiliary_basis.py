@@ -97,7 +97,7 @@ def irreps(element: str, auxbasis: str) -> str:
     '6x0e+4x1o+3x2e+1x3o+1x4e'
     """
     momenta = shells(element, auxbasis)
-    return "+".join(f"{momenta.count(l)}x{l}{'eo'[l % 2]}" for l in sorted(set(momenta)))
+    return "+".join(f"{momenta.count(n)}x{n}{'eo'[n % 2]}" for n in sorted(set(momenta)))
 
 
 def e3nn_order(element: str, auxbasis: str) -> Int64[np.ndarray, " functions"]:
@@ -113,5 +113,5 @@ def e3nn_order(element: str, auxbasis: str) -> Int64[np.ndarray, " functions"]:
     return np.concatenate([starts[k] + _m_order(int(momenta[k])) for k in by_l])
 
 
-def _m_order(l: int) -> Int64[np.ndarray, " m"]:  # noqa: E741 - the field's letter
-    return np.array([1, 2, 0]) if l == 1 else np.arange(2 * l + 1)
+def _m_order(momentum: int) -> Int64[np.ndarray, " m"]:
+    return np.array([1, 2, 0]) if momentum == 1 else np.arange(2 * momentum + 1)

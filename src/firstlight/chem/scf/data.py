@@ -82,15 +82,15 @@ def fragments(compounds: Iterable[str], *, apart_from: Iterable[str] = ()) -> li
 
     attachment = chemistry.MolFromSmarts("[#0]")
     caps = [chemistry.MolFromSmarts("[H]"), chemistry.MolFromSmiles("C")]
-    judged = {_canonical(smiles) for smiles in apart_from}
-    pieces = set()
-    for smiles in sorted({_canonical(smiles) for smiles in compounds} - judged - {None}):
+    judged = _distinct(apart_from)
+    pieces: set[str] = set()
+    for smiles in sorted(_distinct(compounds) - judged):
         cut = BRICS.BreakBRICSBonds(chemistry.MolFromSmiles(smiles))
         for piece in chemistry.GetMolFrags(cut, asMols=True, sanitizeFrags=False):
             for cap in caps:
                 capped = chemistry.ReplaceSubstructs(piece, attachment, cap, replaceAll=True)[0]
-                pieces.add(_canonical(chemistry.MolToSmiles(capped)))
-    return sorted(piece for piece in pieces - judged - {None} if _is_ordinary(piece))
+                pieces |= _distinct([chemistry.MolToSmiles(capped)])
+    return sorted(piece for piece in pieces - judged if _is_ordinary(piece))
 
 
 def training_geometries(
@@ -118,8 +118,7 @@ def training_geometries(
     fewest_atoms, most_atoms = sizes
     rng = np.random.default_rng(seed)
     drugs = set(drugs)
-    kept_apart = {_canonical(m.smiles) for m in read_qm9(qm9, held_out=True)} | {_canonical(s) for s in drugs}
-    kept_apart |= {_canonical(s) for s in known}
+    kept_apart = _distinct(m.smiles for m in read_qm9(qm9, held_out=True)) | _distinct(drugs) | _distinct(known)
     small = [m for m in read_qm9(qm9, held_out=False, most_atoms=most_atoms) if len(m.symbols) >= fewest_atoms]
     small = [small[k] for k in rng.permutation(len(small))]
     pieces = [s for s in fragments(compounds, apart_from=drugs) if s not in kept_apart]
@@ -144,7 +143,7 @@ def drug_geometries(
     chemistry, _ = rdkit_modules()
     drawn: list[Geometry] = []
     for k in np.random.default_rng(seed).permutation(len(smiles)):
-        known = _canonical(smiles[k])
+        known = _canonical(str(smiles[k]))
         if known is None or not _is_ordinary(known):
             continue
         if sizes[0] <= chemistry.AddHs(chemistry.MolFromSmiles(known)).GetNumAtoms() <= sizes[1]:
@@ -159,6 +158,11 @@ def _embedded(smiles: str, seed: int) -> list[Geometry]:
         return [from_smiles(smiles, seed=seed)]
     except InvalidInput:  # no conformer or no parameters: there are other molecules
         return []
+
+
+def _distinct(smiles: Iterable[str]) -> set[str]:
+    """Return the canonical SMILES of those that RDKit can read."""
+    return {known for known in map(_canonical, smiles) if known is not None}
 
 
 def _canonical(smiles: str) -> str | None:

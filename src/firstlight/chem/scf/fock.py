@@ -15,10 +15,10 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Float64
 from pyscf import df, dft, gto, lib
-from pyscf.dft.rks import KohnShamDFT
 from pyscf.scf import uhf
 
 from firstlight.chem.scf.auxiliary_basis import JFIT, Basis, auxiliary_molecule
+from firstlight.chem.scf.mean_fields import is_kohn_sham
 from firstlight.chem.scf.real_space import density_values
 from firstlight.chem.scf.three_centre import contract_auxiliary
 from firstlight.errors import InvalidInput
@@ -93,9 +93,9 @@ def semilocal_proxy(xc: str) -> str:
 def coulomb_potential(mf: Any, auxmol: gto.Mole, c: Float64[np.ndarray, " naux"]) -> Float64[np.ndarray, "nao nao"]:
     """Return the Coulomb potential of ρ̃ between orbitals, in hartree.
 
-    A density-fitted mean-field object has the tensor B = L⁻¹ (Q|μν), where L Lᵀ = (Q|Q'), in memory or on disk. Then J is
-    Bᵀ L⁻¹ (Q|P) c, for the price of one pass over it; the tensor that SCF is about to build is built here. Other objects
-    get the three-centre integrals contracted directly.
+    A density-fitted mean-field object has the tensor B = L⁻¹ (Q|μν), where L Lᵀ = (Q|Q'), in memory or on disk. Then J
+    is Bᵀ L⁻¹ (Q|P) c, for the price of one pass over it; the tensor that SCF is about to build is built here. Other
+    objects get the three-centre integrals contracted directly.
     """
     mol = mf.mol
     with_df = getattr(mf, "with_df", None)
@@ -111,6 +111,7 @@ def coulomb_potential(mf: Any, auxmol: gto.Mole, c: Float64[np.ndarray, " naux"]
         return contract_auxiliary(mol, auxmol, c)
     weights = scipy.linalg.solve_triangular(lower, gto.intor_cross("int2c2e", with_df.auxmol, auxmol) @ c, lower=True)
     packed, first = np.zeros(mol.nao * (mol.nao + 1) // 2), 0
+    tensor: Any
     for tensor in with_df.loop():
         packed += weights[first : first + len(tensor)] @ tensor
         first += len(tensor)
@@ -120,15 +121,15 @@ def coulomb_potential(mf: Any, auxmol: gto.Mole, c: Float64[np.ndarray, " naux"]
 def exchange_correlation(mf: Any, auxmol: gto.Mole, c: Float64[np.ndarray, " naux"]) -> Float64[np.ndarray, "nao nao"]:
     """Return ∫ φ_μ φ_ν v_xc[ρ̃] dr in hartree, of the functional of `mf` or its `semilocal_proxy`.
 
-    The grid is a coarse one of its own, or as coarse as that of `mf`: SCF from the guess takes the same number of cycles
-    as with the default grid, which has three times the points.
+    The grid is a coarse one of its own, or as coarse as that of `mf`: SCF from the guess takes the same number of
+    cycles as with the default grid, which has three times the points.
     """
     mol = mf.mol
     xc = semilocal_proxy(getattr(mf, "xc", "hf"))
     numint = dft.numint.NumInt()
     kind = numint._xc_type(xc)
-    level = min(GRID_LEVEL, mf.grids.level) if isinstance(mf, KohnShamDFT) else GRID_LEVEL
-    grids = dft.Grids(mol).set(level=level, verbose=0).build(with_non0tab=False)
+    level = min(GRID_LEVEL, mf.grids.level) if is_kohn_sham(mf) else GRID_LEVEL
+    grids: Any = dft.Grids(mol).set(level=level, verbose=0).build(with_non0tab=False)
     deriv = int(kind == "GGA")
     rho = density_values(auxmol, c, grids.coords, deriv)
     rho[:, rho[0] < SMALLEST_DENSITY] = 0.0

@@ -8,15 +8,15 @@ import time
 import warnings
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from pyscf import dft, gto, lib
-from pyscf.dft.rks import KohnShamDFT
 from pyscf.lib import logger
 from pyscf.scf import dhf, ghf, hf, rohf, uhf
 
 from firstlight.chem.scf.fock import density_to_dm, semilocal_proxy
+from firstlight.chem.scf.mean_fields import is_kohn_sham
 from firstlight.chem.scf.molecules import check_molecule
 from firstlight.chem.scf.prediction import DensitySource, check_electrons
 from firstlight.errors import InvalidInput
@@ -93,9 +93,14 @@ def apply(mf: Any, source: DensitySource | None = None, *, polish: bool = False)
     source = shipped_predictor() if source is None else source
     check_mean_field(mf)
     check_molecule(mf.mol, source.elements)
-    if isinstance(mf, _DensityGuess):
+    if is_applied(mf):
         mf = undo(mf)
     return lib.set_class(_DensityGuess(mf, source, polish), (_DensityGuess, mf.__class__))
+
+
+def is_applied(mf: Any) -> bool:
+    """Whether a mean-field object came from `apply`."""
+    return isinstance(mf, _DensityGuess)
 
 
 def undo(mf: Any) -> Any:
@@ -134,12 +139,12 @@ def check_mean_field(mf: Any) -> None:
         raise InvalidInput(f"{mf.mol.nelectron} electrons do not make a closed shell; use UKS or ROKS, or set spin")
 
 
-class _DensityGuess:
+class _DensityGuess(hf.SCF if TYPE_CHECKING else object):
     """The layer over a mean-field class."""
 
     __name_mixin__ = "DensityGuess"
 
-    _keys = {"density_source", "density_polish", "guess", "guess_replaced"}
+    _keys: ClassVar[set[str]] = {"density_source", "density_polish", "guess", "guess_replaced"}
 
     def __init__(self, mf: Any, source: DensitySource, polish: bool) -> None:
         self.__dict__.update(mf.__dict__)
@@ -148,18 +153,18 @@ class _DensityGuess:
         self.guess_replaced = mf.init_guess
         self.guess: GuessRecord | None = None
 
-    def dump_flags(self: Any, verbose: Any = None) -> Any:
+    def dump_flags(self, verbose: Any = None) -> Any:
         super().dump_flags(verbose)
         logger.info(self, "in place of guess %s: a predicted density (%s)", self.guess_replaced, self.density_source)
         return self
 
-    def reset(self: Any, mol: gto.Mole | None = None) -> Any:
+    def reset(self, mol: gto.Mole | None = None) -> Any:
         if mol is not None:
             check_molecule(mol, self.density_source.elements)
             self.mo_coeff = self.mo_occ = None  # a scanner would begin from them
         return super().reset(mol)
 
-    def get_init_guess(self: Any, mol: gto.Mole | None = None, key: Any = None, **options: Any) -> Any:
+    def get_init_guess(self, mol: Any = None, key: Any = None, **options: Any) -> Any:
         key = self.init_guess if key is None else key
         mol = self.mol if mol is None else mol
         if not isinstance(key, str):
@@ -191,7 +196,7 @@ def _polished(mf: Any, dm: np.ndarray) -> tuple[np.ndarray, int]:
     cheap.verbose, cheap.chkfile, cheap.callback = 0, None, None
     if not getattr(cheap, "with_df", None):
         cheap = cheap.density_fit()
-    if isinstance(cheap, KohnShamDFT):
+    if is_kohn_sham(cheap):
         cheap.grids = dft.Grids(mf.mol).set(level=0, verbose=0)
     cheap.conv_tol, cheap.conv_check = POLISHED_TO, False
     cheap.kernel(dm0=dm)

@@ -123,7 +123,7 @@ def label_one(molecule: Geometry, recipe: LabelRecipe) -> dict[str, np.ndarray]:
         raise InvalidInput(f"{molecule.name} has charge {molecule.charge} and spin {molecule.spin}; expected 0 and 0")
     mol = molecule.mole(recipe.basis)
     check_molecule(mol)
-    mf = dft.RKS(mol, xc=recipe.xc).density_fit(auxbasis=recipe.scf_auxbasis)
+    mf: Any = dft.RKS(mol, xc=recipe.xc).density_fit(auxbasis=recipe.scf_auxbasis)
     mf.grids.level, mf.conv_tol = recipe.grid_level, recipe.conv_tol
     coarse = mf.copy()  # most of the way on a coarse grid, with the same integrals, takes a quarter off the time
     coarse.grids, coarse.conv_tol = dft.Grids(mol).set(level=0), 1e-5

@@ -275,5 +275,5 @@ def rdkit_modules() -> tuple[Any, Any]:
         from rdkit.Chem import AllChem
     except ModuleNotFoundError as error:
         raise MissingExtra("rdkit", "chem") from error
-    RDLogger.DisableLog("rdApp.*")  # it prints its own account of every refusal
+    RDLogger.DisableLog("rdApp.*")  # type: ignore[attr-defined] - it is made in C++. It prints its own account of every refusal
     return Chem, AllChem

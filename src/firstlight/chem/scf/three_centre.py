@@ -55,7 +55,7 @@ def contract_auxiliary(
     both._bas = np.vstack([both._bas, fourth])
     screening = _screening(mol, auxmol, c)
     every = (0, mol.nbas, 0, mol.nbas, mol.nbas, both.nbas - 1, both.nbas - 1, both.nbas)
-    return jk.get_jk(
+    return jk.get_jk(  # type: ignore[return-value] - one matrix for one density
         both, c[None, :], "ijkl,lk->ij", "int3c2e", aosym="s2ij", hermi=1, shls_slice=every, vhfopt=screening
     )
 
@@ -79,7 +79,7 @@ def _like_orbitals(
         return auxmol, None
     cartesian = auxmol.copy()
     cartesian.cart = True
-    return cartesian, cartesian.cart2sph_coeff(normalized="sp")
+    return cartesian, np.asarray(cartesian.cart2sph_coeff(normalized="sp"))
 
 
 def _shell_blocks(ao_loc: np.ndarray, largest: int) -> list[tuple[int, int]]:
