@@ -5,8 +5,6 @@ metric that bounds the error of the Coulomb energy and leaves the best start for
 Sabin 1979); the overlap metric minimises ∫(ρ − ρ̃)² and is here for comparison.
 """
 
-from typing import Literal
-
 import numpy as np
 import scipy.linalg
 from jaxtyping import Float64
@@ -16,7 +14,6 @@ from firstlight.chem.scf.auxiliary_basis import JFIT, Basis, auxiliary_molecule,
 from firstlight.chem.scf.three_centre import contract_orbitals
 from firstlight.errors import InvalidInput
 
-Metric = Literal["coulomb", "overlap"]
 INTEGRALS = {"coulomb": ("int2c2e", "int3c2e"), "overlap": ("int1e_ovlp", "int3c1e")}
 
 
@@ -24,7 +21,7 @@ def fit_density(
     mol: gto.Mole,
     dm: Float64[np.ndarray, "*spin nao nao"],
     auxbasis: Basis = JFIT,
-    metric: Metric = "coulomb",
+    metric: str = "coulomb",
     charge: bool = True,
 ) -> Float64[np.ndarray, " naux"]:
     """Fit ρ̃ = Σ_P c_P χ_P to the density of a density matrix.

@@ -1,7 +1,7 @@
 """What a source of densities gives, whatever is behind it: a network, or a calculation that has been done already."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float64
@@ -32,6 +32,7 @@ class PredictedDensity:
     doubt: str = ""
 
 
+@runtime_checkable
 class DensitySource(Protocol):
     """Anything that gives densities of molecules.
 
@@ -60,7 +61,7 @@ class FittedDensity:
 
     elements: tuple[str, ...] = ()
 
-    def __init__(self, mol: gto.Mole, dm: Any, auxbasis: Basis = JFIT, metric: Any = "coulomb") -> None:
+    def __init__(self, mol: gto.Mole, dm: Any, auxbasis: Basis = JFIT, metric: str = "coulomb") -> None:
         self.positions = mol.atom_coords()
         self.density = PredictedDensity(fit_density(mol, np.asarray(dm), auxbasis, metric), auxbasis)
 

@@ -1,0 +1,123 @@
+"""Densities of molecules from a trained equivariant network.
+
+The network gives every atom numbers y of about unit size, from which the coefficients of its auxiliary shells follow as
+c = mean + W y (`CoefficientScale`); the coefficients of the molecule are then moved, as little as possible in the
+Coulomb metric, to the number of its electrons. Several heads on the same features, trained on different parts of the
+data, give the density by their mean and its uncertainty by their spread.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.linalg
+import torch
+from jaxtyping import Float64
+from pyscf import gto
+from torch import Tensor
+
+from firstlight.chem.scf.atom_graphs import AtomGraph, atom_graph
+from firstlight.chem.scf.auxiliary_basis import JFIT, auxiliary_molecule, function_integrals, irreps, real_atoms
+from firstlight.chem.scf.coefficient_scale import CoefficientScale
+from firstlight.chem.scf.data import ELEMENTS
+from firstlight.chem.scf.density_fit import coulomb_matrix
+from firstlight.chem.scf.equivariant_network import DensityNetwork
+from firstlight.chem.scf.molecules import check_molecule
+from firstlight.chem.scf.prediction import PredictedDensity
+from firstlight.pretrained import Pretrained
+
+TRUSTED = 0.3  # expected relative Coulomb error beyond which SCF would gain nothing
+
+
+class DensityPredictor(Pretrained):
+    """Electron densities of neutral molecules, as coefficients of an auxiliary basis.
+
+    Parameters
+    ----------
+    elements : symbols of the elements it knows.
+    auxbasis : name of the auxiliary basis.
+    cutoff : how far the neighbours of an atom are, in ångström.
+    channels, layers, functions, heads : of the network, as `DensityNetwork` takes them.
+
+    Attributes
+    ----------
+    uncertainty_per_spread : what the spread of the heads is multiplied by to give the expected error; measured on
+        molecules that were not trained on.
+    """
+
+    uncertainty_per_spread: Tensor
+
+    def __init__(
+        self,
+        elements: Sequence[str] = ELEMENTS,
+        auxbasis: str = JFIT,
+        cutoff: float = 5.0,
+        channels: int = 32,
+        layers: int = 2,
+        functions: int = 10,
+        heads: int = 3,
+    ) -> None:
+        super().__init__()
+        self.elements, self.auxbasis, self.cutoff, self.functions = tuple(elements), auxbasis, cutoff, functions
+        self.network = DensityNetwork([irreps(e, auxbasis) for e in elements], channels, layers, functions, heads)
+        self.scale = CoefficientScale(self.elements, auxbasis)
+        self.register_buffer("uncertainty_per_spread", torch.tensor(1.0))
+
+    def graph(self, symbols: Sequence[str], positions: Float64[np.ndarray, "atoms 3"]) -> AtomGraph:
+        """Return what the network sees of a molecule, in double precision; positions in ångström."""
+        species = np.array([self.elements.index(symbol) for symbol in symbols], dtype=np.int64)
+        return atom_graph(species, positions, self.cutoff, self.functions)
+
+    def predict(self, mol: gto.Mole) -> PredictedDensity:
+        """Predict the density of a molecule.
+
+        It depends on the real atoms and the number of electrons only: not on the orbital basis, nor on the frame or the
+        order of the atoms. Computed in double precision, so that it turns with the molecule to about 10⁻¹².
+
+        Parameters
+        ----------
+        mol : the molecule, built. Ghost atoms are passed over.
+
+        Returns
+        -------
+        The density; with a doubt about it if the molecule is charged, which none in training was, or if the heads
+        disagree so much that SCF would gain nothing.
+
+        Raises
+        ------
+        InvalidInput
+            If `check_molecule` refuses it, such as for an element that the model does not know.
+        """
+        check_molecule(mol, self.elements)
+        auxmol = auxiliary_molecule(mol, self.auxbasis)
+        ensemble, mean_atoms = self._ensemble(mol)
+        # One factorisation for all heads, in place of `with_electrons`.
+        matrix, q = coulomb_matrix(auxmol), function_integrals(auxmol)
+        direction = scipy.linalg.solve(matrix, q, assume_a="pos")
+        ensemble = ensemble + np.outer((mol.nelectron - ensemble @ q) / (q @ direction), direction)
+        c = ensemble.mean(axis=0)
+        spread = np.mean([_norm(one - c, matrix) for one in ensemble]) / _norm(mean_atoms - c, matrix)
+        uncertainty = float(self.uncertainty_per_spread * spread)
+        return PredictedDensity(c, self.auxbasis, uncertainty, _doubt(mol, uncertainty))
+
+    @torch.no_grad()
+    def _ensemble(self, mol: gto.Mole) -> tuple[Float64[np.ndarray, "heads naux"], Float64[np.ndarray, " naux"]]:
+        """Return what each head predicts, not yet with the right number of electrons, and the mean atoms."""
+        atoms = real_atoms(mol)
+        graph = self.graph([mol.atom_pure_symbol(a) for a in atoms], mol.atom_coords(unit="Angstrom")[atoms])
+        graph = graph.to(self.uncertainty_per_spread.device)
+        double = {name: parameter.double() for name, parameter in self.network.named_parameters()}
+        outputs = torch.func.functional_call(self.network, double, (graph,))
+        c, mean = self.scale.coefficients(outputs, graph.species), self.scale.mean_coefficients(graph.species)
+        return c.cpu().numpy(), mean.cpu().numpy()
+
+
+def _norm(c: Float64[np.ndarray, " naux"], matrix: Float64[np.ndarray, "naux naux"]) -> float:
+    return float(np.sqrt(c @ matrix @ c))
+
+
+def _doubt(mol: gto.Mole, uncertainty: float) -> str:
+    if mol.charge:
+        return f"it was learned on neutral molecules, and the charge is {mol.charge:+d}"
+    if not uncertainty <= TRUSTED:
+        return f"its expected error is {uncertainty:.2f} of that of superposed atoms, more than {TRUSTED}"
+    return ""

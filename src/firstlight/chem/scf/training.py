@@ -1,0 +1,163 @@
+"""The recipe of the shipped weights: labels in, a `DensityPredictor` out.
+
+The loss of a molecule is the Coulomb self-energy of the error of its density, ½ Δcᵀ J Δc, after the projection on the
+number of electrons, relative to that of superposed mean atoms. The projection, c + J⁻¹q (N − q·c)/(q·J⁻¹q), is linear,
+so it goes into the matrix once and for all: J − q qᵀ/(q·J⁻¹q) in place of J. Every head leaves out its own part of the
+molecules.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import torch
+from jaxtyping import Float
+from lightning.pytorch import LightningModule
+from pyscf import scf
+from torch import Tensor
+from torch.utils.data import DataLoader
+
+from firstlight.chem.scf.atom_graphs import AtomGraph, joined
+from firstlight.chem.scf.auxiliary_basis import auxiliary_molecule, function_integrals
+from firstlight.chem.scf.data import is_held_out
+from firstlight.chem.scf.density_fit import coulomb_matrix, fit_density, relative_coulomb_error
+from firstlight.chem.scf.density_model import DensityPredictor
+from firstlight.chem.scf.labels import Label
+from firstlight.errors import InvalidInput
+from firstlight.training import TrainingRun, fit
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A molecule as the training loop needs it, in single precision.
+
+    Attributes
+    ----------
+    graph : what the network sees.
+    target : the standardised coefficients y, in the order of `CoefficientScale.flat`.
+    metric : the matrix of the loss, in terms of y.
+    taught : which heads are trained on it.
+    """
+
+    graph: AtomGraph
+    target: Float[Tensor, " naux"]
+    metric: Float[Tensor, "naux naux"]
+    taught: Float[Tensor, " heads"]
+
+
+def split(labels: Sequence[Label], apart_from: Sequence[str] = (), share: float = 0.08) -> tuple[list[Label], ...]:
+    """Divide labels into those to train on and those to watch training with, leaving out what is for judging.
+
+    The split is by molecule, whatever the conformer or stereoisomer, and by a rule: more labels move none of the
+    others to the other side.
+
+    Parameters
+    ----------
+    labels : of `label`, or read from an archive.
+    apart_from : SMILES of molecules for judging. QM9 molecules that `is_held_out` names are left out anyway.
+    share : of the labels that training is watched with.
+    """
+    judged = {_constitution(smiles) for smiles in apart_from}
+    train: list[Label] = []
+    valid: list[Label] = []
+    for label in labels:
+        source, _, index = label.geometry.name.partition(":")
+        known = _constitution(label.geometry.smiles)
+        if (source == "qm9" and is_held_out(int(index))) or known in judged:
+            continue
+        (valid if _hash(known) < share else train).append(label)
+    return train, valid
+
+
+def train(
+    labels: Sequence[Label],
+    folder: str | Path,
+    *,
+    apart_from: Sequence[str] = (),
+    max_epochs: int = 150,
+    batch_size: int = 8,
+    learning_rate: float = 5e-3,
+    seed: int = 0,
+    resume: bool = False,
+    model: dict[str, Any] | None = None,
+    **trainer: Any,
+) -> tuple[DensityPredictor, TrainingRun]:
+    """Train a predictor and leave it in ``folder/model``.
+
+    Parameters
+    ----------
+    labels : converged densities in the auxiliary basis of the model.
+    folder : for checkpoints, the table of scores and the finished model.
+    apart_from : SMILES of molecules for judging, which are not trained on.
+    max_epochs, batch_size, learning_rate : of the training; the rate falls along a cosine to zero.
+    seed : of weights and order.
+    resume : go on with the run in `folder`.
+    model : arguments of `DensityPredictor` in place of its defaults.
+    **trainer : as `firstlight.training.fit` takes them.
+
+    Returns
+    -------
+    predictor : the finished model, with its uncertainty calibrated on the molecules that training was watched with.
+    run : where checkpoints and scores are.
+
+    Raises
+    ------
+    InvalidInput
+        If labels lack the auxiliary basis or elements of the model, or too few of them are left to train on.
+    """
+    torch.manual_seed(seed)
+    predictor = DensityPredictor(**(model or {}))
+    usable = [label for label in labels if set(label.geometry.symbols) <= set(predictor.elements)]
+    taught, watched = split(usable, apart_from)
+    if not taught or not watched:
+        raise InvalidInput(f"{len(labels)} labels leave {len(taught)} to train on and {len(watched)} to watch; make more")
+    predictor.scale.learn(_samples_by_element(predictor, taught))
+    loops = DensityTraining(predictor, learning_rate, max_epochs)
+    loaders = [
+        DataLoader([sample(predictor, label) for label in part], batch_size, shuffle=part is taught, collate_fn=list)
+        for part in (taught, watched)
+    ]
+    run = fit(loops, *loaders, folder=folder, max_epochs=max_epochs, seed=seed, resume=resume, **trainer)
+    predictor.eval()
+    calibrate(predictor, watched)
+    predictor.save_pretrained(Path(folder) / "model")
+    return predictor, run
+
+
+class DensityTraining(LightningModule):
+    """Loss and optimiser."""
+
+    def __init__(self, predictor: DensityPredictor, learning_rate: float, max_epochs: int) -> None:
+        super().__init__()
+        self.predictor, self.learning_rate, self.max_epochs = predictor, learning_rate, max_epochs
+
+    def training_step(self, batch: list[Sample], _: int) -> Tensor:
+        losses = []
+        for one, y in zip(batch, self._outputs(batch), strict=True):
+            error = y - one.target
+            energies = torch.einsum("hp,hp->h", error @ one.metric, error)
+            losses.append(energies @ one.taught / one.taught.sum())
+        loss = torch.stack(losses).mean()
+        self.log("train_loss", loss, on_epoch=True, on_step=False, batch_size=len(batch))
+        return loss
+
+    def validation_step(self, batch: list[Sample], _: int) -> None:
+        errors = []
+        for one, y in zip(batch, self._outputs(batch), strict=True):
+            error = y.mean(dim=0) - one.target
+            errors.append((error @ one.metric @ error).clamp(min=0).sqrt())
+        self.log("valid_loss", torch.stack(errors).mean(), on_epoch=True, sync_dist=True, batch_size=len(batch))
+
+    def configure_optimizers(self) -> Any:
+        optimizer = torch.optim.Adam(self.predictor.network.parameters(), lr=self.learning_rate, betas=(0.9, 0.98))
+        steps = self.max_epochs * len(self.trainer.datamodule or self.trainer.train_dataloader or [0])
+        return optimizer
+
+    def _outputs(self, batch: list[Sample]) -> list[Float[Tensor, "heads naux"]]:
+        graph = joined([one.graph for one in batch])
+        y = self.predictor.scale.flat(self.predictor.network(graph), graph.species)
+        return list(y.split([len(one.target) for one in batch], dim=1))

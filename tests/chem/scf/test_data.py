@@ -1,0 +1,105 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rdkit import Chem
+
+from firstlight.chem.scf.data import (
+    ELEMENTS,
+    drug_geometries,
+    fragments,
+    is_held_out,
+    read_qm9,
+    training_geometries,
+)
+from firstlight.chem.scf.molecules import from_smiles, read_smiles
+from firstlight.errors import InvalidInput
+from firstlight.files import save_arrays
+
+SHARED = next((p / "shared/data/01" for p in Path(__file__).parents if (p / "shared/data/01").is_dir()), None)
+COMPOUNDS = ["CC(=O)Nc1ccc(OCC)cc1", "Clc1ccccc1CN1CCSCC1", "OC(=O)c1ccccc1", "C[N+](C)(C)CCO", "CCCCC[Si](C)(C)C"]
+
+
+@pytest.fixture
+def archive(tmp_path):
+    """An archive in QM9's layout: one small molecule under many indices."""
+    methanol = from_smiles("CO")
+    indices = np.arange(1, 1001)
+    numbers = np.array([6, 8, 1, 1, 1, 1], dtype=np.int8)
+    save_arrays(
+        tmp_path / "qm9.npz",
+        index=indices,
+        natoms=np.full(1000, 6),
+        smiles=np.array(["CO"] * 1000),
+        z=np.tile(numbers, 1000),
+        pos=np.tile(methanol.positions, (1000, 1)),
+    )
+    return tmp_path / "qm9.npz"
+
+
+def test_held_out_molecules_and_the_others_are_all_and_apart(archive):
+    kept, held = read_qm9(archive, held_out=False), read_qm9(archive, held_out=True)
+    names = {m.name for m in kept} | {m.name for m in held}
+    assert names == {m.name for m in read_qm9(archive)}
+    assert len(kept) + len(held) == len(names)
+    assert all(is_held_out(int(m.name.removeprefix("qm9:"))) for m in held)
+    assert 1000 / 73 / 2 < len(held) < 1000 / 73 * 2
+    assert held[0].symbols == ("C", "O", "H", "H", "H", "H")
+
+
+def test_about_150_molecules_of_the_11_000_are_held_out():
+    if SHARED is None:
+        pytest.skip("no shared data here")
+    assert 100 <= len(read_qm9(SHARED / "qm9_le20_11000.npz", held_out=True)) <= 200
+
+
+def test_an_archive_without_an_array_is_refused(tmp_path):
+    save_arrays(tmp_path / "other.npz", index=np.arange(3))
+    with pytest.raises(InvalidInput, match="no array 'natoms'"):
+        read_qm9(tmp_path / "other.npz")
+
+
+def test_fragments_are_ordinary_molecules_and_keep_their_bonds():
+    pieces = fragments(COMPOUNDS)
+    for smiles in pieces:
+        molecule = Chem.MolFromSmiles(smiles)
+        assert Chem.MolToSmiles(molecule) == smiles
+        assert {atom.GetSymbol() for atom in molecule.GetAtoms()} <= set(ELEMENTS)
+        assert Chem.GetFormalCharge(molecule) == 0
+        assert not any(atom.GetAtomicNum() == 0 for atom in molecule.GetAtoms())
+    assert "CC(C)=O" in pieces  # the acetyl of the first, capped with methyl
+    assert "CC=O" in pieces  # and with hydrogen
+    assert "O=C(O)c1ccccc1" in pieces  # of which BRICS cuts nothing off
+
+
+def test_nothing_comes_from_molecules_for_judging():
+    apart = fragments(COMPOUNDS, apart_from=[COMPOUNDS[1], "OC(c1ccccc1)=O"])
+    assert "O=C(O)c1ccccc1" not in apart
+    assert not any("S" in smiles for smiles in apart)
+
+
+def test_training_molecules_alternate_and_leave_out_what_is_known(archive):
+    drawn = training_geometries(archive, COMPOUNDS, ["CCO"], sizes=(5, 16), most=6, seed=1)
+    assert [m.name.startswith("qm9") for m in drawn] == [False, True] * 3
+    assert all(5 <= len(m.symbols) <= 16 for m in drawn)
+    without = training_geometries(archive, COMPOUNDS, [], sizes=(5, 16), known=["CO", drawn[0].smiles], seed=1)
+    assert not {"CO", Chem.MolToSmiles(Chem.MolFromSmiles(drawn[0].smiles))} & {
+        Chem.MolToSmiles(Chem.MolFromSmiles(m.smiles)) for m in without
+    }
+
+
+def test_drugs_are_drawn_by_size_and_charge():
+    drawn = drug_geometries([*COMPOUNDS, "not a smiles"], sizes=(20, 40), count=5)
+    assert {Chem.MolToSmiles(Chem.RemoveHs(Chem.MolFromSmiles(m.smiles))) for m in drawn} == {
+        Chem.MolToSmiles(Chem.MolFromSmiles(smiles)) for smiles in COMPOUNDS[:2]
+    }
+
+
+def test_drugs_and_training_fragments_have_no_molecule_in_common():
+    if SHARED is None:
+        pytest.skip("no shared data here")
+    drugs = read_smiles(SHARED / "chembl_drugs.csv")
+    pieces = fragments(read_smiles(SHARED / "chembl_samples.csv")[:60], apart_from=drugs)
+    known = {Chem.MolToSmiles(m) for m in map(Chem.MolFromSmiles, drugs) if m}
+    assert pieces
+    assert not known & set(pieces)
