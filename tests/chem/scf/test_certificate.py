@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 from pyscf import dft, gto, scf
 from tests.chem.scf.sources import ComputedDensity, water
@@ -9,9 +8,9 @@ from firstlight.errors import InvalidInput
 
 def square_of_hydrogens():
     """Four hydrogens on a square of 4.64 bohr: two stationary points of RHF, 53 mEh apart."""
-    radius = 3.284
-    corners = [[np.cos(a) * radius, np.sin(a) * radius, 0] for a in np.pi * (np.arange(4) / 2 + 0.25)]
-    return gto.M(atom=[("H", corner) for corner in corners], unit="Bohr", basis="dzp", verbose=0)
+    x = 1.2288228644
+    corners = [(x, x, 0), (x, -x, 0), (-x, -x, 0), (-x, x, 0)]
+    return gto.M(atom=[("H", corner) for corner in corners], basis="dzp", verbose=0)
 
 
 def test_the_same_energy_is_certified():

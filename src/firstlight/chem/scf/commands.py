@@ -1,4 +1,4 @@
-"""The verbs of ``firstlight scf``: run, guess, predict, label, bench."""
+"""The verbs of ``firstlight scf``: run, guess, predict, bench, label, train."""
 
 import json
 from pathlib import Path
@@ -222,6 +222,35 @@ def bench(
             partial_file.write_text(json.dumps({"summary": table, "runs": rows}, indent=1), encoding="utf-8")
     for name, reason in (refused | failed).items():
         console(stderr=True).print(f"{name}: {reason.strip().splitlines()[-1]}", markup=False)
+
+
+@app.command("train")
+def train_predictor(
+    labels: Annotated[list[Path], Argument(help="Archives that `firstlight scf label` wrote (.npz).")],
+    out: Annotated[Path, Option("--out", "-o", help="Folder for checkpoints, scores, and the finished model/.")],
+    apart_from: Annotated[Path | None, Option(help="SMILES (.smi, .csv) of molecules that must not be seen.")] = None,
+    epochs: Annotated[int, Option(help="Passes over the labels.")] = 150,
+    seed: Annotated[int, Option(help="Seed of weights and order.")] = 0,
+    resume: Annotated[bool, Option("--resume", help="Go on with the run in the folder.")] = False,
+) -> None:
+    """Train a density predictor on labels.
+
+    Example: firstlight scf train labels.npz -o runs/mine; firstlight scf run CCO --weights runs/mine/model
+    """
+    from firstlight.chem.scf.labels import read_labels
+    from firstlight.chem.scf.molecules import read_smiles
+    from firstlight.chem.scf.training import train
+
+    known = [label for archive in labels for label in read_labels(archive)]
+    judged = read_smiles(apart_from) if apart_from else []
+    _, finished = train(known, out, apart_from=judged, max_epochs=epochs, seed=seed, resume=resume)
+    print_fields(
+        {
+            "labels": f"{len(known):,}",
+            "relative Coulomb error": f"{finished.score:.4g} at epoch {finished.epoch} of {finished.epochs}",
+            "model": str(out / "model"),
+        }
+    )
 
 
 def _read(molecule: str, unit: Literal["angstrom", "bohr"], charge: int, spin: int) -> "Geometry":

@@ -214,7 +214,7 @@ def check_electrons(label: Label) -> float:
     return float(max(errors))
 
 
-def _label(about: Mapping[str, Any], z: Iterable[int], pos: Any, c: Mapping[str, np.ndarray]) -> Label:
+def _label(about: Mapping[str, Any], z: Any, pos: Any, c: Mapping[str, np.ndarray]) -> Label:
     symbols = tuple(elements.ELEMENTS[int(number)] for number in z)
     name = about.get("name") or about["source"]
     geometry = Geometry(name, symbols, np.asarray(pos, dtype=float), smiles=about["smiles"])

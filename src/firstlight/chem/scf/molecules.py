@@ -121,6 +121,7 @@ def from_smiles(smiles: str, name: str = "", seed: int = 0) -> Geometry:
     molecule = chemistry.MolFromSmiles(smiles)
     if molecule is None or not molecule.GetNumAtoms():
         raise InvalidInput(f"RDKit cannot read the SMILES {smiles!r}")
+    known = chemistry.MolToSmiles(molecule)
     molecule = chemistry.AddHs(molecule)
     if forcefields.EmbedMolecule(molecule, randomSeed=seed) != 0:
         raise InvalidInput(f"RDKit finds no conformer of {smiles!r}; give a geometry instead")
@@ -133,7 +134,7 @@ def from_smiles(smiles: str, name: str = "", seed: int = 0) -> Geometry:
     check_atoms(symbols, positions)
     unpaired = sum(atom.GetNumRadicalElectrons() for atom in atoms)
     charge = chemistry.GetFormalCharge(molecule)
-    return Geometry(name or smiles, symbols, positions, charge, unpaired, chemistry.MolToSmiles(molecule))
+    return Geometry(name or smiles, symbols, positions, charge, unpaired, known)
 
 
 def read_molecules(path: str | Path, unit: Unit = "angstrom") -> tuple[list[Geometry], dict[str, str]]:
@@ -185,7 +186,7 @@ def read_smiles(path: str | Path) -> list[str]:
         raise InvalidInput(f"{path} has no column 'smiles'") from error
 
 
-def check_molecule(mol: gto.Mole, elements: tuple[str, ...] = ()) -> None:
+def check_molecule(mol: Any, elements: tuple[str, ...] = ()) -> None:
     """Refuse a PySCF molecule for which no density can be predicted; ghost atoms are passed over.
 
     Parameters
@@ -263,9 +264,12 @@ def warn_of_strange_distances(
 
 def _symbol(text: str, where: str) -> str:
     try:
-        return elements.ELEMENTS[int(text)] if text.isdigit() else elements.ELEMENTS[elements.charge(text)]
-    except (KeyError, IndexError, ValueError) as error:
-        raise InvalidInput(f"{where}: {text!r} is no chemical element") from error
+        number = int(text) if text.isdigit() else elements.charge(text)
+        if 0 < number < len(elements.ELEMENTS):  # PySCF counts ghosts as 0
+            return elements.ELEMENTS[number]
+    except (KeyError, ValueError):
+        pass
+    raise InvalidInput(f"{where}: {text!r} is no chemical element")
 
 
 def rdkit_modules() -> tuple[Any, Any]:
