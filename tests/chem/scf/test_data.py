@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 from pyscf.data.elements import charge
 from rdkit import Chem
+from rdkit.Chem.rdMolDescriptors import CalcMolFormula
 
 from firstlight.chem.scf.data import (
     ELEMENTS,
-    drug_geometries,
     fragments,
     is_held_out,
+    packaged_qm9,
     read_qm9,
     training_geometries,
 )
+from firstlight.chem.scf.drugs import DRUGS
 from firstlight.chem.scf.molecules import from_smiles, read_smiles
 from firstlight.errors import InvalidInput
 from firstlight.files import save_arrays
@@ -88,9 +90,29 @@ def test_training_molecules_alternate_and_leave_out_what_is_known(archive):
     assert not {"CO", drawn[0].smiles} & {m.smiles for m in without}
 
 
-def test_drugs_are_drawn_by_size_and_charge():
-    drawn = drug_geometries([*COMPOUNDS, "not a smiles"], sizes=(20, 40), count=5)
-    assert {m.smiles for m in drawn} == {Chem.MolToSmiles(Chem.MolFromSmiles(smiles)) for smiles in COMPOUNDS[:2]}
+def test_the_drugs_are_of_thirty_to_sixty_atoms_and_of_all_elements():
+    molecules = {name: Chem.AddHs(Chem.MolFromSmiles(smiles)) for name, smiles in DRUGS.items()}
+    assert all(30 <= molecule.GetNumAtoms() <= 60 for molecule in molecules.values())
+    assert all(Chem.GetFormalCharge(molecule) == 0 for molecule in molecules.values())
+    assert {atom.GetSymbol() for molecule in molecules.values() for atom in molecule.GetAtoms()} == set(ELEMENTS)
+    assert not fragments(DRUGS.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "formula"),
+    [("ibuprofen", "C13H18O2"), ("tenofovir", "C9H14N5O4P"), ("celecoxib", "C17H14F3N3O2S"), ("cortisone", "C21H28O5"),
+     ("omeprazole", "C17H19N3O3S"), ("brompheniramine", "C16H19BrN2"), ("enalapril", "C20H28N2O5")],
+)  # fmt: skip
+def test_a_drug_has_its_formula(name, formula):
+    assert CalcMolFormula(Chem.MolFromSmiles(DRUGS[name])) == formula
+
+
+def test_packaged_molecules_are_held_out_ones():
+    pytest.importorskip("qm9pack")
+    drawn = packaged_qm9(count=3, seed=1)
+    assert len(drawn) == 3
+    assert all(is_held_out(int(m.name.removeprefix("qm9:"))) and 8 <= len(m.symbols) <= 20 for m in drawn)
+    assert all(len(m.positions) == len(m.symbols) == from_smiles(m.smiles).mole().natm for m in drawn)
 
 
 def test_drugs_and_training_fragments_have_no_molecule_in_common():

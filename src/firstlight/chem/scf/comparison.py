@@ -6,11 +6,14 @@ itself, which no guess can beat; ``oracle`` from the fit of the converged densit
 basis can beat by much.
 """
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 from pyscf import dft, scf
@@ -23,6 +26,7 @@ from firstlight.chem.scf.mean_fields import is_kohn_sham
 from firstlight.chem.scf.molecules import Geometry
 from firstlight.chem.scf.prediction import DensitySource, FittedDensity
 from firstlight.errors import InvalidInput
+from firstlight.files import load_arrays
 
 GUESSES = ("minao", "atom", "sap", "pre-scf", "restart", "ours", "oracle")
 PRE_SCF_TO = 1e-4  # hartree
@@ -120,6 +124,7 @@ def compare_on(
     source: DensitySource | None = None,
     *,
     basis: str = "def2-svp",
+    folder: str | Path | None = None,
     workers: int | None = None,
     **options: Any,
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
@@ -131,6 +136,7 @@ def compare_on(
     make : makes the mean-field object of a ``pyscf.gto.Mole``; a function of a module, so that it can be sent.
     source, **options : as `compare_guesses` takes them.
     basis : orbital basis.
+    folder : where the runs of each molecule are kept, so that the same call goes on where it was stopped.
     workers : processes.
 
     Returns
@@ -139,8 +145,11 @@ def compare_on(
     failures : by name of the molecule.
     """
     job = partial(_compare_one, make=make, source=source, basis=basis, options=options)
-    results, failures = parallel.run(job, {m.name: m for m in molecules}, workers=workers)
-    return [row for rows in results.values() for row in rows], failures
+    results, failures = parallel.run(job, {_key(m.name): m for m in molecules}, folder=folder, workers=workers)
+    kept = [result if folder is None else load_arrays(result) for result in results.values()]
+    named = {_key(m.name): m.name for m in molecules}
+    rows = [row for arrays in kept for row in json.loads(str(arrays["runs"]))]
+    return rows, {named[key]: failure for key, failure in failures.items()}
 
 
 def density_error(mf: Any, source: DensitySource) -> float:
@@ -160,9 +169,14 @@ def density_error(mf: Any, source: DensitySource) -> float:
     return relative_coulomb_error(predicted.coefficients, exact, atoms, matrix)
 
 
-def _compare_one(molecule: Geometry, make: Any, source: Any, basis: str, options: dict[str, Any]) -> list[dict]:
+def _compare_one(molecule: Geometry, make: Any, source: Any, basis: str, options: dict[str, Any]) -> dict[str, Any]:
     runs = compare_guesses(make(molecule.mole(basis)), source, **options)
-    return [{"molecule": molecule.name, "atoms": len(molecule.symbols), **asdict(run)} for run in runs]
+    rows = [{"molecule": molecule.name, "atoms": len(molecule.symbols), **asdict(run)} for run in runs]
+    return {"runs": np.array(json.dumps(rows))}
+
+
+def _key(name: str) -> str:
+    return quote(name, safe="")  # a file name for any SMILES
 
 
 def _build_shared(mf: Any) -> None:

@@ -5,14 +5,18 @@ kept apart by rules, not by lists, so that anybody who makes new labels keeps it
 (`is_held_out`), drug molecules by leaving out them and whatever occurs only in them (`fragments`).
 """
 
+import csv
 import hashlib
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
+from firstlight.chem.scf.drugs import DRUGS
 from firstlight.chem.scf.molecules import Geometry, from_smiles, rdkit_modules
-from firstlight.errors import InvalidInput
+from firstlight.errors import InvalidInput, MissingExtra
 from firstlight.files import load_arrays
 
 ELEMENTS = ("H", "C", "N", "O", "F", "P", "S", "Cl", "Br")
@@ -60,6 +64,37 @@ def read_qm9(path: str | Path, *, held_out: bool | None = None, most_atoms: int 
     return molecules
 
 
+def packaged_qm9(*, count: int, fewest_atoms: int = 8, most_atoms: int = 20, seed: int = 0) -> list[Geometry]:
+    """Draw held-out molecules from the whole of QM9, as the package ``qm9pack`` carries it.
+
+    Parameters
+    ----------
+    count, seed : how many, and which.
+    fewest_atoms, most_atoms : their size.
+
+    Raises
+    ------
+    MissingExtra
+        If ``qm9pack`` is not installed.
+    """
+    spec = find_spec("qm9pack")
+    if spec is None or spec.origin is None:
+        raise MissingExtra("qm9pack", "dev")
+    held_out = []
+    for part in sorted((Path(spec.origin).parent / "data").glob("qm9_part*.csv")):
+        with part.open(newline="", encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                if is_held_out(int(row["Index"])) and fewest_atoms <= int(row["N_atoms"]) <= most_atoms:
+                    held_out.append(row)
+    drawn = np.random.default_rng(seed).permutation(len(held_out))[:count]
+    return [_from_row(held_out[k]) for k in drawn]
+
+
+def _from_row(row: dict[str, str]) -> Geometry:
+    symbols = tuple(json.loads(row["Elements"].replace("'", '"')))
+    return Geometry(f"qm9:{row['Index']}", symbols, np.array(json.loads(row["XYZ_Ang"])), smiles=row["SMILES"])
+
+
 def fragments(compounds: Iterable[str], *, apart_from: Iterable[str] = ()) -> list[str]:
     """Cut compounds at their BRICS bonds, cap the pieces, and return the SMILES of the distinct ones.
 
@@ -69,8 +104,8 @@ def fragments(compounds: Iterable[str], *, apart_from: Iterable[str] = ()) -> li
     Parameters
     ----------
     compounds : SMILES.
-    apart_from : SMILES of molecules for judging: compounds among them are not cut, and pieces that equal one of them
-        are left out.
+    apart_from : SMILES of further molecules for judging, beside `firstlight.chem.scf.drugs.DRUGS`: compounds among
+        them are not cut, and pieces that equal one of them are left out.
 
     Returns
     -------
@@ -82,15 +117,15 @@ def fragments(compounds: Iterable[str], *, apart_from: Iterable[str] = ()) -> li
 
     attachment = chemistry.MolFromSmarts("[#0]")
     caps = [chemistry.MolFromSmarts("[H]"), chemistry.MolFromSmiles("C")]
-    judged = _distinct(apart_from)
+    judged = _constitutions([*apart_from, *DRUGS.values()])
     pieces: set[str] = set()
-    for smiles in sorted(_distinct(compounds) - judged):
+    for smiles in sorted(s for s in _distinct(compounds) if _constitution(s) not in judged):
         cut = BRICS.BreakBRICSBonds(chemistry.MolFromSmiles(smiles))
         for piece in chemistry.GetMolFrags(cut, asMols=True, sanitizeFrags=False):
             for cap in caps:
                 capped = chemistry.ReplaceSubstructs(piece, attachment, cap, replaceAll=True)[0]
                 pieces |= _distinct([chemistry.MolToSmiles(capped)])
-    return sorted(piece for piece in pieces - judged if _is_ordinary(piece))
+    return sorted(piece for piece in pieces if _constitution(piece) not in judged and _is_ordinary(piece))
 
 
 def training_geometries(
@@ -118,10 +153,10 @@ def training_geometries(
     fewest_atoms, most_atoms = sizes
     rng = np.random.default_rng(seed)
     drugs = set(drugs)
-    kept_apart = _distinct(m.smiles for m in read_qm9(qm9, held_out=True)) | _distinct(drugs) | _distinct(known)
+    kept_apart = _constitutions([m.smiles for m in read_qm9(qm9, held_out=True)] + [*drugs, *known])
     small = [m for m in read_qm9(qm9, held_out=False, most_atoms=most_atoms) if len(m.symbols) >= fewest_atoms]
     small = [small[k] for k in rng.permutation(len(small))]
-    pieces = [s for s in fragments(compounds, apart_from=drugs) if s not in kept_apart]
+    pieces = [s for s in fragments(compounds, apart_from=drugs) if _constitution(s) not in kept_apart]
     sizes_of = [chemistry.AddHs(chemistry.MolFromSmiles(s)).GetNumAtoms() for s in pieces]
     pieces = [s for s, size in zip(pieces, sizes_of, strict=True) if fewest_atoms <= size <= most_atoms]
     pieces = [pieces[k] for k in rng.permutation(len(pieces))]
@@ -129,27 +164,10 @@ def training_geometries(
     for turn in range(max(len(small), len(pieces))):
         if turn < len(pieces):
             drawn += _embedded(pieces[turn], seed)
-        if turn < len(small) and _canonical(small[turn].smiles) not in kept_apart:
+        if turn < len(small) and _constitution(small[turn].smiles) not in kept_apart:
             drawn.append(small[turn])
         if most is not None and len(drawn) >= most:
             return drawn[:most]
-    return drawn
-
-
-def drug_geometries(
-    smiles: Sequence[str], sizes: tuple[int, int] = (30, 60), count: int = 30, seed: int = 0
-) -> list[Geometry]:
-    """Draw molecules for judging: neutral, closed-shell, of `ELEMENTS`, with so many atoms; geometries by MMFF94."""
-    chemistry, _ = rdkit_modules()
-    drawn: list[Geometry] = []
-    for k in np.random.default_rng(seed).permutation(len(smiles)):
-        known = _canonical(str(smiles[k]))
-        if known is None or not _is_ordinary(known):
-            continue
-        if sizes[0] <= chemistry.AddHs(chemistry.MolFromSmiles(known)).GetNumAtoms() <= sizes[1]:
-            drawn += _embedded(known, seed)
-        if len(drawn) == count:
-            break
     return drawn
 
 
@@ -163,6 +181,17 @@ def _embedded(smiles: str, seed: int) -> list[Geometry]:
 def _distinct(smiles: Iterable[str]) -> set[str]:
     """Return the canonical SMILES of those that RDKit can read."""
     return {known for known in map(_canonical, smiles) if known is not None}
+
+
+def _constitutions(smiles: Iterable[str]) -> set[str]:
+    return {known for known in map(_constitution, smiles) if known}
+
+
+def _constitution(smiles: str) -> str:
+    """Return the canonical SMILES without stereochemistry: a stereoisomer of a molecule for judging is kept apart too."""
+    chemistry, _ = rdkit_modules()
+    molecule = chemistry.MolFromSmiles(smiles)
+    return "" if molecule is None else chemistry.MolToSmiles(molecule, isomericSmiles=False)
 
 
 def _canonical(smiles: str) -> str | None:
