@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from e3nn import o3
 from jaxtyping import Float, Float64, Int64
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 from torch import Tensor
 
 HIGHEST_L = 4  # of the auxiliary basis; g functions
@@ -67,7 +67,7 @@ def atom_graph(
     cutoff : how far a neighbour may be, in ångström.
     functions : number of radial functions.
     """
-    near = cKDTree(positions).query_ball_point(positions, cutoff, return_sorted=True)
+    near = KDTree(positions).query_ball_point(positions, cutoff, return_sorted=True)
     near = [[b for b in found if b != a] for a, found in enumerate(near)]
     neighbours = np.zeros((len(near), max(1, *(len(found) for found in near), 0)), dtype=np.int64)
     apart = np.zeros((*neighbours.shape, 3))

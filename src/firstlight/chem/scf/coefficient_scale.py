@@ -65,7 +65,7 @@ class CoefficientScale(nn.Module):
         return self.get_buffer(f"mean_{element}").double(), self.get_buffer(f"scale_{element}").double()
 
     def coefficients(
-        self, outputs: Sequence[Float64[Tensor, "heads members functions"]], species: Int64[Tensor, " atoms"]
+        self, outputs: Sequence[Float64[Tensor, "heads _ _"]], species: Int64[Tensor, " atoms"]
     ) -> Float64[Tensor, "heads naux"]:
         """Return the coefficients of a molecule, in PySCF's order, from the outputs of the network by element."""
         found = []
@@ -79,7 +79,7 @@ class CoefficientScale(nn.Module):
         return torch.cat([self.of_element(int(number))[0] for number in species])
 
     def flat(
-        self, by_element: Sequence[Float[Tensor, "heads members functions"]], species: Int64[Tensor, " atoms"]
+        self, by_element: Sequence[Float[Tensor, "heads _ _"]], species: Int64[Tensor, " atoms"]
     ) -> Float[Tensor, "heads naux"]:
         """Put what stands by element into the order of the atoms."""
         sizes = torch.tensor(self.sizes, device=species.device)[species]
@@ -94,7 +94,7 @@ class CoefficientScale(nn.Module):
 def _mean_and_scale(
     element: str, auxbasis: str, samples: Float64[np.ndarray, "atoms functions"]
 ) -> tuple[Float64[np.ndarray, " functions"], Float64[np.ndarray, "functions functions"]]:
-    atom = gto.M(atom=[(element, (0.0, 0.0, 0.0))], spin=None, basis={}, verbose=0)
+    atom = gto.M(atom=[(element, (0.0, 0.0, 0.0))], spin=None, basis="sto-3g", verbose=0)
     coulomb = coulomb_matrix(auxiliary_molecule(atom, auxbasis))
     order = e3nn_order(element, auxbasis)  # shells of one l stand together, each over its components
     mean, scale = np.zeros(len(order)), np.zeros((len(order), len(order)))

@@ -57,7 +57,8 @@ class DensityPredictor(Pretrained):
         heads: int = 3,
     ) -> None:
         super().__init__()
-        self.elements, self.auxbasis, self.cutoff, self.functions = tuple(elements), auxbasis, cutoff, functions
+        self.elements, self.auxbasis = tuple(elements), auxbasis
+        self.cutoff, self.functions, self.heads = cutoff, functions, heads
         self.network = DensityNetwork([irreps(e, auxbasis) for e in elements], channels, layers, functions, heads)
         self.scale = CoefficientScale(self.elements, auxbasis)
         self.register_buffer("uncertainty_per_spread", torch.tensor(1.0))
@@ -96,7 +97,7 @@ class DensityPredictor(Pretrained):
         ensemble = ensemble + np.outer((mol.nelectron - ensemble @ q) / (q @ direction), direction)
         c = ensemble.mean(axis=0)
         spread = np.mean([_norm(one - c, matrix) for one in ensemble]) / _norm(mean_atoms - c, matrix)
-        uncertainty = float(self.uncertainty_per_spread * spread)
+        uncertainty = float(self.uncertainty_per_spread) * float(spread)
         return PredictedDensity(c, self.auxbasis, uncertainty, _doubt(mol, uncertainty))
 
     @torch.no_grad()

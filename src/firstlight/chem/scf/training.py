@@ -27,6 +27,7 @@ from firstlight.chem.scf.data import is_held_out
 from firstlight.chem.scf.density_fit import coulomb_matrix, fit_density, relative_coulomb_error
 from firstlight.chem.scf.density_model import DensityPredictor
 from firstlight.chem.scf.labels import Label
+from firstlight.chem.scf.molecules import rdkit_modules
 from firstlight.errors import InvalidInput
 from firstlight.training import TrainingRun, fit
 
@@ -47,6 +48,10 @@ class Sample:
     target: Float[Tensor, " naux"]
     metric: Float[Tensor, "naux naux"]
     taught: Float[Tensor, " heads"]
+
+    def to(self, device: torch.device) -> "Sample":
+        """Return it on another device; Lightning asks for this."""
+        return Sample(self.graph.to(device), *(part.to(device) for part in (self.target, self.metric, self.taught)))
 
 
 def split(labels: Sequence[Label], apart_from: Sequence[str] = (), share: float = 0.08) -> tuple[list[Label], ...]:
@@ -114,13 +119,13 @@ def train(
     usable = [label for label in labels if set(label.geometry.symbols) <= set(predictor.elements)]
     taught, watched = split(usable, apart_from)
     if not taught or not watched:
-        raise InvalidInput(f"{len(labels)} labels leave {len(taught)} to train on and {len(watched)} to watch; make more")
+        raise InvalidInput(
+            f"{len(labels)} labels leave {len(taught)} to train on and {len(watched)} to watch; make more"
+        )
     predictor.scale.learn(_samples_by_element(predictor, taught))
     loops = DensityTraining(predictor, learning_rate, max_epochs)
-    loaders = [
-        DataLoader([sample(predictor, label) for label in part], batch_size, shuffle=part is taught, collate_fn=list)
-        for part in (taught, watched)
-    ]
+    samples: list[Any] = [[sample(predictor, label) for label in part] for part in (taught, watched)]
+    loaders = [DataLoader(samples[k], batch_size, shuffle=k == 0, collate_fn=list) for k in (0, 1)]
     run = fit(loops, *loaders, folder=folder, max_epochs=max_epochs, seed=seed, resume=resume, **trainer)
     predictor.eval()
     calibrate(predictor, watched)
@@ -136,6 +141,7 @@ class DensityTraining(LightningModule):
         self.predictor, self.learning_rate, self.max_epochs = predictor, learning_rate, max_epochs
 
     def training_step(self, batch: list[Sample], _: int) -> Tensor:
+        """Return the mean over heads and molecules of the relative energy of the error."""
         losses = []
         for one, y in zip(batch, self._outputs(batch), strict=True):
             error = y - one.target
@@ -146,6 +152,7 @@ class DensityTraining(LightningModule):
         return loss
 
     def validation_step(self, batch: list[Sample], _: int) -> None:
+        """Log the relative error (a root, in contrast to the loss) of the mean of the heads."""
         errors = []
         for one, y in zip(batch, self._outputs(batch), strict=True):
             error = y.mean(dim=0) - one.target
@@ -153,11 +160,81 @@ class DensityTraining(LightningModule):
         self.log("valid_loss", torch.stack(errors).mean(), on_epoch=True, sync_dist=True, batch_size=len(batch))
 
     def configure_optimizers(self) -> Any:
-        optimizer = torch.optim.Adam(self.predictor.network.parameters(), lr=self.learning_rate, betas=(0.9, 0.98))
-        steps = self.max_epochs * len(self.trainer.datamodule or self.trainer.train_dataloader or [0])
-        return optimizer
+        """Return Adam with a rate that falls along a cosine."""
+        optimizer = torch.optim.Adam(self.predictor.network.parameters(), self.learning_rate, betas=(0.9, 0.98))
+        cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, self.max_epochs)
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": cosine, "interval": "epoch"}}
 
     def _outputs(self, batch: list[Sample]) -> list[Float[Tensor, "heads naux"]]:
         graph = joined([one.graph for one in batch])
         y = self.predictor.scale.flat(self.predictor.network(graph), graph.species)
         return list(y.split([len(one.target) for one in batch], dim=1))
+
+
+def sample(predictor: DensityPredictor, label: Label) -> Sample:
+    """Prepare a label for training: its graph, its standardised coefficients and the matrix of its loss."""
+    geometry, scale = label.geometry, predictor.scale
+    graph = predictor.graph(geometry.symbols, geometry.positions)
+    c = torch.from_numpy(_coefficients(label, predictor.auxbasis))
+    c = c - scale.mean_coefficients(graph.species)
+    auxmol = auxiliary_molecule(geometry.mole("sto-3g"), predictor.auxbasis)
+    matrix, q = coulomb_matrix(auxmol), function_integrals(auxmol)
+    projected = torch.from_numpy(matrix - np.outer(q, q) / (q @ scipy.linalg.solve(matrix, q, assume_a="pos")))
+    mixing = [scale.of_element(int(number))[1] for number in graph.species]
+    sizes = [len(one) for one in mixing]
+    # W is block-diagonal, so Wᵀ J W is made of products by atom.
+    rows = torch.cat([one.T @ part for one, part in zip(mixing, projected.split(sizes), strict=True)])
+    metric = torch.cat([part @ one for one, part in zip(mixing, rows.split(sizes, dim=1), strict=True)], dim=1)
+    target = torch.cat([torch.linalg.solve(one, part) for one, part in zip(mixing, c.split(sizes), strict=True)])
+    heads = predictor.heads
+    left_out = int(_hash(_constitution(geometry.smiles) + "/head") * heads) if heads > 1 else heads
+    taught = (torch.arange(heads) != left_out).float()
+    return Sample(graph.to(torch.float32), target.float(), (metric / (c @ projected @ c)).float(), taught)
+
+
+def calibrate(predictor: DensityPredictor, labels: Sequence[Label]) -> None:
+    """Set what the spread of the heads is multiplied by, so that it is the expected error on these molecules."""
+    predictor.uncertainty_per_spread.fill_(1.0)
+    spreads = [predictor.predict(label.geometry.mole()).uncertainty for label in labels]
+    errors = [coulomb_error(predictor, label) for label in labels]
+    if sum(spreads) > 0:  # not with a single head
+        predictor.uncertainty_per_spread.fill_(sum(errors) / sum(spreads))
+
+
+def coulomb_error(predictor: DensityPredictor, label: Label) -> float:
+    """Return `relative_coulomb_error` of the predicted density of a labelled molecule."""
+    mol = label.geometry.mole()
+    atoms = fit_density(mol, np.asarray(scf.hf.init_guess_by_atom(mol)), predictor.auxbasis)
+    matrix = coulomb_matrix(auxiliary_molecule(mol, predictor.auxbasis))
+    exact = _coefficients(label, predictor.auxbasis)
+    return relative_coulomb_error(predictor.predict(mol).coefficients, exact, atoms, matrix)
+
+
+def _samples_by_element(predictor: DensityPredictor, labels: Sequence[Label]) -> dict[str, np.ndarray]:
+    """Collect the coefficients of all atoms of each element."""
+    sizes = dict(zip(predictor.elements, predictor.scale.sizes, strict=True))
+    found: dict[str, list[np.ndarray]] = {element: [] for element in predictor.elements}
+    for label in labels:
+        ends = np.cumsum([sizes[symbol] for symbol in label.geometry.symbols])
+        parts = np.split(_coefficients(label, predictor.auxbasis), ends[:-1])
+        for symbol, part in zip(label.geometry.symbols, parts, strict=True):
+            found[symbol].append(part)
+    return {element: np.array(atoms) for element, atoms in found.items()}
+
+
+def _coefficients(label: Label, auxbasis: str) -> np.ndarray:
+    if auxbasis not in label.coefficients:
+        raise InvalidInput(f"{label.geometry.name} has no coefficients in {auxbasis}; label it again with that basis")
+    return np.asarray(label.coefficients[auxbasis], dtype=float)
+
+
+def _constitution(smiles: str) -> str:
+    """Return the canonical SMILES without stereochemistry, which conformers and stereoisomers share."""
+    chemistry, _ = rdkit_modules()
+    molecule = chemistry.MolFromSmiles(smiles)
+    return smiles if molecule is None else chemistry.MolToSmiles(molecule, isomericSmiles=False)
+
+
+def _hash(text: str) -> float:
+    """Return a number in [0, 1) that depends on the text only."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=7).digest(), "big") / 2**56
