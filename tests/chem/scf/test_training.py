@@ -4,9 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.linalg
 import torch
 
-from firstlight.chem.scf import LabelRecipe, fit_density, from_smiles
+from firstlight.chem.scf import LabelRecipe, from_smiles
 from firstlight.chem.scf.auxiliary_basis import JFIT, auxiliary_molecule
 from firstlight.chem.scf.data import is_held_out
 from firstlight.chem.scf.density_fit import coulomb_matrix, with_electrons
@@ -28,7 +29,7 @@ def labels():
     made = []
     for smiles in ("O", "OO", "OOO", "OOOO"):
         molecule = from_smiles(smiles)
-        for k in range(3):
+        for k in range(2):
             shaken = molecule.positions + 0.03 * np.random.default_rng(k).standard_normal(molecule.positions.shape)
             arrays = label_one(Geometry(f"{smiles}:{k}", molecule.symbols, shaken, smiles=smiles), recipe)
             geometry = Geometry(f"{smiles}:{k}", molecule.symbols, shaken, smiles=smiles)
@@ -65,7 +66,7 @@ def test_conformers_and_stereoisomers_stay_together():
 def test_loss_is_the_relative_coulomb_error_with_the_electrons_held():
     """Against the projection written out for the coefficients."""
     torch.manual_seed(0)
-    predictor, label = DensityPredictor(**SMALL), labels()[4]
+    predictor, label = DensityPredictor(**SMALL), labels()[2]
     predictor.scale.learn(
         {s: np.random.default_rng(0).standard_normal((9, n)) for s, n in zip("HO", (11, 49), strict=True)}
     )
@@ -76,11 +77,12 @@ def test_loss_is_the_relative_coulomb_error_with_the_electrons_held():
     mol = label.geometry.mole("sto-3g")
     auxmol = auxiliary_molecule(mol, JFIT)
     matrix, exact = coulomb_matrix(auxmol), label.coefficients[JFIT]
+    atoms = scipy.linalg.block_diag(*(matrix[b:e, b:e] for *_, b, e in auxmol.aoslice_by_atom()))
     mixing = torch.block_diag(*(predictor.scale.of_element(int(number))[1] for number in one.graph.species))
     mean = predictor.scale.mean_coefficients(one.graph.species)
 
     def energy(c):
-        apart = with_electrons(c, auxmol, float(mol.nelectron)) - exact
+        apart = with_electrons(c, auxmol, float(mol.nelectron), atoms) - exact
         return apart @ matrix @ apart
 
     predicted = (mean + mixing @ y.double()).numpy()
@@ -97,7 +99,7 @@ def test_training_learns_and_resumes(tmp_path):
     model, run = train(labels(), tmp_path, max_epochs=12, batch_size=3, model=SMALL, **QUIET)
     with run.table.open() as file:
         losses = [float(row["train_loss"]) for row in csv.DictReader(file)]
-    assert losses[-1] < 0.1 * losses[0]
+    assert losses[-1] < 0.3 * losses[0]
     assert run.epochs == 12
     again = DensityPredictor.from_pretrained(tmp_path / "model")
     assert coulomb_error(again, labels()[0]) == pytest.approx(coulomb_error(model, labels()[0]), rel=1e-6)
@@ -111,6 +113,15 @@ def test_uncertainty_is_calibrated_on_molecules_not_trained_on(tmp_path):
     errors = [coulomb_error(model, label) for label in watched]
     expected = [model.predict(label.geometry.mole()).uncertainty for label in watched]
     assert np.mean(expected) == pytest.approx(np.mean(errors), rel=1e-4)
+
+
+def test_training_goes_on_from_a_trained_model(tmp_path):
+    first, run = train(labels(), tmp_path / "first", max_epochs=6, batch_size=3, model=SMALL, **QUIET)
+    before = {name: value.clone() for name, value in first.state_dict().items()}
+    second, longer = train(labels(), tmp_path / "second", max_epochs=6, batch_size=3, start=first, **QUIET)
+    assert longer.score < run.score
+    assert all(torch.equal(value, before[name]) for name, value in first.state_dict().items())
+    assert torch.equal(second.scale.of_element(0)[1], first.scale.of_element(0)[1])
 
 
 def test_too_few_labels_are_refused(tmp_path):
@@ -131,4 +142,3 @@ def test_given_labels_hold_molecules_that_are_not_trained_on():
     names = {label.geometry.name for label in (*train_on, *watch)}
     assert not any(name.startswith("qm9:") and is_held_out(int(name[4:])) for name in names)
     assert 0.04 < len(watch) / len(given) < 0.14
-    assert fit_density is not None

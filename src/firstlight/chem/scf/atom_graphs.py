@@ -88,14 +88,14 @@ def atom_graph(
 def radial_functions(
     distances: Float[Tensor, "*shape"], cutoff: float, functions: int
 ) -> Float[Tensor, "*shape functions"]:
-    """Return sin(nπr/r_c)/r · √(2/r_c) · u(r/r_c), n = 1, 2, …: spherical Bessel functions under an envelope.
+    """Return √(2r_c) · sin(nπr/r_c)/r · u(r/r_c), n = 1, 2, …: spherical Bessel functions under an envelope.
 
     The envelope u(x) = (1 − x²)³ vanishes at the cutoff with two derivatives (DimeNet, Gasteiger et al. 2020, has the
     functions with another envelope).
     """
     x = (distances / cutoff)[..., None]
     waves = torch.arange(1, functions + 1, dtype=distances.dtype, device=distances.device)
-    bessel = np.sqrt(2 * cutoff) * torch.sin(np.pi * waves * x) / (cutoff * x)
+    bessel = np.sqrt(2 / cutoff) * torch.sin(np.pi * waves * x) / x
     return bessel * (1 - x.clamp(max=1) ** 2) ** 3
 
 

@@ -13,11 +13,10 @@ import numpy as np
 import scipy.linalg
 import torch
 from jaxtyping import Float, Float64, Int64
-from pyscf import gto
 from torch import Tensor, nn
 
-from firstlight.chem.scf.auxiliary_basis import auxiliary_molecule, e3nn_order, shells
-from firstlight.chem.scf.density_fit import coulomb_matrix
+from firstlight.chem.scf.atom_metric import atom_coulomb
+from firstlight.chem.scf.auxiliary_basis import e3nn_order, shells
 from firstlight.errors import InvalidInput
 
 SMALLEST = 1e-3  # of the largest σ of an l; below it a variable is noise, of few atoms or of single precision
@@ -94,8 +93,7 @@ class CoefficientScale(nn.Module):
 def _mean_and_scale(
     element: str, auxbasis: str, samples: Float64[np.ndarray, "atoms functions"]
 ) -> tuple[Float64[np.ndarray, " functions"], Float64[np.ndarray, "functions functions"]]:
-    atom = gto.M(atom=[(element, (0.0, 0.0, 0.0))], spin=None, basis="sto-3g", verbose=0)
-    coulomb = coulomb_matrix(auxiliary_molecule(atom, auxbasis))
+    coulomb = atom_coulomb(element, auxbasis)
     order = e3nn_order(element, auxbasis)  # shells of one l stand together, each over its components
     mean, scale = np.zeros(len(order)), np.zeros((len(order), len(order)))
     begin = 0

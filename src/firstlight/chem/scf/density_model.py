@@ -1,25 +1,24 @@
 """Densities of molecules from a trained equivariant network.
 
 The network gives every atom numbers y of about unit size, from which the coefficients of its auxiliary shells follow as
-c = mean + W y (`CoefficientScale`); the coefficients of the molecule are then moved, as little as possible in the
-Coulomb metric, to the number of its electrons. Several heads on the same features, trained on different parts of the
-data, give the density by their mean and its uncertainty by their spread.
+c = mean + W y (`CoefficientScale`); the coefficients of the molecule are then moved to the number of its electrons, as
+little as possible in the Coulomb metric of the atoms. Several heads on the same features, trained on different parts of
+the data, give the density by their mean and its uncertainty by their spread.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
-import scipy.linalg
 import torch
 from jaxtyping import Float64
 from pyscf import gto
 from torch import Tensor
 
 from firstlight.chem.scf.atom_graphs import AtomGraph, atom_graph
-from firstlight.chem.scf.auxiliary_basis import JFIT, auxiliary_molecule, function_integrals, irreps, real_atoms
+from firstlight.chem.scf.atom_metric import atom_norm, hold_electrons
+from firstlight.chem.scf.auxiliary_basis import JFIT, irreps, real_atoms
 from firstlight.chem.scf.coefficient_scale import CoefficientScale
 from firstlight.chem.scf.data import ELEMENTS
-from firstlight.chem.scf.density_fit import coulomb_matrix
 from firstlight.chem.scf.equivariant_network import DensityNetwork
 from firstlight.chem.scf.molecules import check_molecule
 from firstlight.chem.scf.prediction import PredictedDensity
@@ -51,10 +50,10 @@ class DensityPredictor(Pretrained):
         elements: Sequence[str] = ELEMENTS,
         auxbasis: str = JFIT,
         cutoff: float = 5.0,
-        channels: int = 32,
+        channels: int = 48,
         layers: int = 2,
         functions: int = 10,
-        heads: int = 3,
+        heads: int = 4,
     ) -> None:
         super().__init__()
         self.elements, self.auxbasis = tuple(elements), auxbasis
@@ -89,31 +88,24 @@ class DensityPredictor(Pretrained):
             If `check_molecule` refuses it, such as for an element that the model does not know.
         """
         check_molecule(mol, self.elements)
-        auxmol = auxiliary_molecule(mol, self.auxbasis)
-        ensemble, mean_atoms = self._ensemble(mol)
-        # One factorisation for all heads, in place of `with_electrons`.
-        matrix, q = coulomb_matrix(auxmol), function_integrals(auxmol)
-        direction = scipy.linalg.solve(matrix, q, assume_a="pos")
-        ensemble = ensemble + np.outer((mol.nelectron - ensemble @ q) / (q @ direction), direction)
+        symbols = [mol.atom_pure_symbol(a) for a in real_atoms(mol)]
+        graph = self.graph(symbols, mol.atom_coords(unit="Angstrom")[real_atoms(mol)])
+        ensemble, mean_atoms = self._ensemble(graph.to(self.uncertainty_per_spread.device))
+        ensemble = hold_electrons(ensemble, symbols, self.auxbasis, mol.nelectron)
         c = ensemble.mean(axis=0)
-        spread = np.mean([_norm(one - c, matrix) for one in ensemble]) / _norm(mean_atoms - c, matrix)
+        # As the error is in units of that of superposed atoms, so is the spread in units of that of mean atoms.
+        spread = np.mean([atom_norm(one - c, symbols, self.auxbasis) for one in ensemble])
+        spread /= atom_norm(mean_atoms - c, symbols, self.auxbasis)
         uncertainty = float(self.uncertainty_per_spread) * float(spread)
         return PredictedDensity(c, self.auxbasis, uncertainty, _doubt(mol, uncertainty))
 
     @torch.no_grad()
-    def _ensemble(self, mol: gto.Mole) -> tuple[Float64[np.ndarray, "heads naux"], Float64[np.ndarray, " naux"]]:
+    def _ensemble(self, graph: AtomGraph) -> tuple[Float64[np.ndarray, "heads naux"], Float64[np.ndarray, " naux"]]:
         """Return what each head predicts, not yet with the right number of electrons, and the mean atoms."""
-        atoms = real_atoms(mol)
-        graph = self.graph([mol.atom_pure_symbol(a) for a in atoms], mol.atom_coords(unit="Angstrom")[atoms])
-        graph = graph.to(self.uncertainty_per_spread.device)
         double = {name: parameter.double() for name, parameter in self.network.named_parameters()}
         outputs = torch.func.functional_call(self.network, double, (graph,))
         c, mean = self.scale.coefficients(outputs, graph.species), self.scale.mean_coefficients(graph.species)
         return c.cpu().numpy(), mean.cpu().numpy()
-
-
-def _norm(c: Float64[np.ndarray, " naux"], matrix: Float64[np.ndarray, "naux naux"]) -> float:
-    return float(np.sqrt(c @ matrix @ c))
 
 
 def _doubt(mol: gto.Mole, uncertainty: float) -> str:

@@ -1,11 +1,12 @@
 """The recipe of the shipped weights: labels in, a `DensityPredictor` out.
 
-The loss of a molecule is the Coulomb self-energy of the error of its density, ½ Δcᵀ J Δc, after the projection on the
-number of electrons, relative to that of superposed mean atoms. The projection, c + J⁻¹q (N − q·c)/(q·J⁻¹q), is linear,
-so it goes into the matrix once and for all: J − q qᵀ/(q·J⁻¹q) in place of J. Every head leaves out its own part of the
-molecules.
+The loss of a molecule is the Coulomb self-energy of the error of its density, Δcᵀ J Δc, after the projection on the
+number of electrons, relative to that of superposed mean atoms. The projection (`hold_electrons`) is linear in the
+error, P = 1 − u qᵀ/(q·u) with u = G⁻¹q, so it goes into the matrix once and for all: Pᵀ J P in place of J. Every head
+leaves out its own part of the molecules.
 """
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -13,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 import torch
 from jaxtyping import Float
 from lightning.pytorch import LightningModule
@@ -22,7 +22,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from firstlight.chem.scf.atom_graphs import AtomGraph, joined
-from firstlight.chem.scf.auxiliary_basis import auxiliary_molecule, function_integrals
+from firstlight.chem.scf.atom_metric import atom_integrals, atom_response
+from firstlight.chem.scf.auxiliary_basis import auxiliary_molecule
 from firstlight.chem.scf.data import is_held_out
 from firstlight.chem.scf.density_fit import coulomb_matrix, fit_density, relative_coulomb_error
 from firstlight.chem.scf.density_model import DensityPredictor
@@ -88,6 +89,7 @@ def train(
     learning_rate: float = 5e-3,
     seed: int = 0,
     resume: bool = False,
+    start: DensityPredictor | None = None,
     model: dict[str, Any] | None = None,
     **trainer: Any,
 ) -> tuple[DensityPredictor, TrainingRun]:
@@ -101,7 +103,8 @@ def train(
     max_epochs, batch_size, learning_rate : of the training; the rate falls along a cosine to zero.
     seed : of weights and order.
     resume : go on with the run in `folder`.
-    model : arguments of `DensityPredictor` in place of its defaults.
+    start : a trained predictor to go on from, with its standardisation; it is left as it is.
+    model : arguments of `DensityPredictor` in place of its defaults, without `start`.
     **trainer : as `firstlight.training.fit` takes them.
 
     Returns
@@ -115,14 +118,15 @@ def train(
         If labels lack the auxiliary basis or elements of the model, or too few of them are left to train on.
     """
     torch.manual_seed(seed)
-    predictor = DensityPredictor(**(model or {}))
+    predictor = DensityPredictor(**(model or {})) if start is None else copy.deepcopy(start).train()
     usable = [label for label in labels if set(label.geometry.symbols) <= set(predictor.elements)]
     taught, watched = split(usable, apart_from)
     if not taught or not watched:
         raise InvalidInput(
             f"{len(labels)} labels leave {len(taught)} to train on and {len(watched)} to watch; make more"
         )
-    predictor.scale.learn(_samples_by_element(predictor, taught))
+    if start is None:
+        predictor.scale.learn(_samples_by_element(predictor, taught))
     loops = DensityTraining(predictor, learning_rate, max_epochs)
     samples: list[Any] = [[sample(predictor, label) for label in part] for part in (taught, watched)]
     loaders = [DataLoader(samples[k], batch_size, shuffle=k == 0, collate_fn=list) for k in (0, 1)]
@@ -177,9 +181,13 @@ def sample(predictor: DensityPredictor, label: Label) -> Sample:
     graph = predictor.graph(geometry.symbols, geometry.positions)
     c = torch.from_numpy(_coefficients(label, predictor.auxbasis))
     c = c - scale.mean_coefficients(graph.species)
-    auxmol = auxiliary_molecule(geometry.mole("sto-3g"), predictor.auxbasis)
-    matrix, q = coulomb_matrix(auxmol), function_integrals(auxmol)
-    projected = torch.from_numpy(matrix - np.outer(q, q) / (q @ scipy.linalg.solve(matrix, q, assume_a="pos")))
+    matrix = coulomb_matrix(auxiliary_molecule(geometry.mole("sto-3g"), predictor.auxbasis))
+    q, u = (
+        np.concatenate([of_atom(symbol, predictor.auxbasis) for symbol in geometry.symbols])
+        for of_atom in (atom_integrals, atom_response)
+    )
+    projection = np.eye(len(q)) - np.outer(u, q) / (q @ u)
+    projected = torch.from_numpy(projection.T @ matrix @ projection)
     mixing = [scale.of_element(int(number))[1] for number in graph.species]
     sizes = [len(one) for one in mixing]
     # W is block-diagonal, so Wᵀ J W is made of products by atom.
