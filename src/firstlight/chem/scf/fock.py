@@ -18,6 +18,7 @@ from pyscf import df, dft, gto, lib
 from pyscf.scf import uhf
 
 from firstlight.chem.scf.auxiliary_basis import JFIT, Basis, auxiliary_molecule
+from firstlight.chem.scf.guess_grid import guess_grid
 from firstlight.chem.scf.mean_fields import is_kohn_sham
 from firstlight.chem.scf.real_space import density_values
 from firstlight.chem.scf.three_centre import contract_auxiliary
@@ -129,13 +130,13 @@ def exchange_correlation(mf: Any, auxmol: gto.Mole, c: Float64[np.ndarray, " nau
     numint = dft.numint.NumInt()
     kind = numint._xc_type(xc)
     level = min(GRID_LEVEL, mf.grids.level) if is_kohn_sham(mf) else GRID_LEVEL
-    grids: Any = dft.Grids(mol).set(level=level, verbose=0).build(with_non0tab=False)
+    points, weights = guess_grid(mol, level)
     deriv = int(kind == "GGA")
-    rho = density_values(auxmol, c, grids.coords, deriv)
+    rho = density_values(auxmol, c, points, deriv)
     rho[:, rho[0] < SMALLEST_DENSITY] = 0.0
     rho[0] = np.maximum(rho[0], SMALLEST_DENSITY)
-    potential = numint.eval_xc_eff(xc, rho if deriv else rho[0], deriv=1, xctype=kind)[1] * grids.weights
-    return _between_orbitals(mol, grids.coords, potential)
+    potential = numint.eval_xc_eff(xc, rho if deriv else rho[0], deriv=1, xctype=kind)[1] * weights
+    return _between_orbitals(mol, points, potential)
 
 
 def _between_orbitals(
@@ -149,12 +150,16 @@ def _between_orbitals(
     terms = len(potential)
     reach = dft.gen_grid.make_mask(mol, points) > 0
     ao_loc, blocks = mol.ao_loc_nr(), dft.gen_grid.BLKSIZE
+    local = mol.copy(deep=False)
     for first in range(0, len(points), POINTS):
         last = min(first + POINTS, len(points))
-        meets = reach[first // blocks : -(-last // blocks)].any(axis=0)
-        near = np.concatenate([np.arange(ao_loc[s], ao_loc[s + 1]) for s in np.flatnonzero(meets)] or [[]]).astype(int)
-        orbitals = dft.numint.eval_ao(mol, points[first:last], deriv=int(terms == 4))
-        orbitals = orbitals.reshape(terms, last - first, mol.nao)[:, :, near]
+        shells = np.flatnonzero(reach[first // blocks : -(-last // blocks)].any(axis=0))
+        if not shells.size:
+            continue
+        near = np.concatenate([np.arange(ao_loc[s], ao_loc[s + 1]) for s in shells])
+        local._bas = mol._bas[shells]
+        orbitals = dft.numint.eval_ao(local, points[first:last], deriv=int(terms == 4))
+        orbitals = orbitals.reshape(terms, last - first, near.size)
         weighted = np.einsum("tgm,tg->gm", orbitals, potential[:, first:last])
         # Half of the local term, since the transpose below brings the other half and the gradient of the other orbital.
         weighted -= 0.5 * orbitals[0] * potential[0, first:last, None]

@@ -8,7 +8,6 @@ from jaxtyping import Float64
 from pyscf import gto
 from pyscf.data.nist import AU2DEBYE
 from pyscf.tools import cubegen
-from scipy.spatial import KDTree
 
 from firstlight.chem.scf.auxiliary_basis import JFIT, Basis, auxiliary_molecule, function_dipoles
 from firstlight.errors import InvalidInput
@@ -22,7 +21,7 @@ def density_values(
 ) -> Float64[np.ndarray, "values points"]:
     """Evaluate ρ̃ and, with ``deriv=1``, its gradient.
 
-    Every atom is evaluated where its own functions reach, so the cost grows with the number of points alone.
+    Every shell is evaluated where it reaches, so the cost grows with the size of the molecule alone.
 
     Parameters
     ----------
@@ -37,13 +36,16 @@ def density_values(
     """
     evaluator = ("GTOval_sph", "GTOval_sph_deriv1")[deriv]
     values = np.zeros((1 + 3 * deriv, len(points)))
-    tree = KDTree(points)
-    for atom, (first, last, start, end) in enumerate(auxmol.aoslice_by_atom()):
-        reach = np.sqrt(-np.log(NEGLIGIBLE) / min(auxmol.bas_exp(shell).min() for shell in range(first, last)))
-        near = np.array(tree.query_ball_point(auxmol.atom_coord(atom), reach), dtype=int)
-        if near.size:
-            functions = auxmol.eval_gto(evaluator, points[near], shls_slice=(first, last))
-            values[:, near] += functions.reshape(len(values), near.size, -1) @ c[start:end]
+    ao_loc = auxmol.ao_loc_nr()
+    for atom, (first, last) in enumerate(auxmol.aoslice_by_atom()[:, :2]):
+        away = points - auxmol.atom_coord(atom)
+        squared = np.einsum("gx,gx->g", away, away)
+        for shell in range(first, last):
+            near = np.flatnonzero(squared < -np.log(NEGLIGIBLE) / auxmol.bas_exp(shell).min())
+            if near.size:
+                functions = auxmol.eval_gto(evaluator, points[near], shls_slice=(shell, shell + 1))
+                mine = c[ao_loc[shell] : ao_loc[shell + 1]]
+                values[:, near] += functions.reshape(len(values), near.size, -1) @ mine
     return values
 
 
