@@ -188,7 +188,7 @@ def _constitutions(smiles: Iterable[str]) -> set[str]:
 
 
 def _constitution(smiles: str) -> str:
-    """Return the canonical SMILES without stereochemistry: a stereoisomer of a molecule for judging is kept apart too."""
+    """Return the canonical SMILES without stereochemistry, so that stereoisomers are kept apart together."""
     chemistry, _ = rdkit_modules()
     molecule = chemistry.MolFromSmiles(smiles)
     return "" if molecule is None else chemistry.MolToSmiles(molecule, isomericSmiles=False)

@@ -1,15 +1,16 @@
-"""The measurements behind the claims and the benchmark: what a basis allows, hybrids, and how the guess grows with size."""
+"""The measurements behind the claims and the benchmark: what a basis allows, and how the guess grows with size."""
 
 import resource
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from pyscf import df, dft
 from rdkit import Chem
 from rdkit.Chem import AllChem
-from rdkit.Chem import rdMolTransforms as transforms
+from rdkit.Chem.rdMolTransforms import SetDihedralDeg
 from scipy.spatial.transform import Rotation
 
 from firstlight.chem.scf.auxiliary_basis import JFIT, JKFIT
@@ -19,21 +20,20 @@ from firstlight.chem.scf.guess import apply
 from firstlight.chem.scf.molecules import Geometry
 from firstlight.chem.scf.prediction import DensitySource, FittedDensity
 from firstlight.chem.scf.real_space import dipole_moment
+from firstlight.errors import InvalidInput
 
 HELIX = (-57.0, -47.0, 180.0)  # φ, ψ, ω of the α-helix, in degrees
 
 
-def oracle_cycles(
-    molecule: Geometry, *, xc: str = "pbe", basis: str = "def2-svp", grid_level: int = 3
-) -> dict[str, int]:
-    """Count the cycles that exact densities need, by auxiliary basis and metric of the fit, beside other guesses.
+def oracle_cycles(molecule: Geometry, *, grid_level: int = 3) -> dict[str, int]:
+    """Count the cycles of PBE/def2-SVP that exact densities need, by auxiliary basis and metric of the fit, beside other guesses.
 
     Returns
     -------
     Cycles from ``minao``, ``atom`` and a restart, and from fits in def2-universal-jfit in either metric, in
     def2-universal-jkfit, and in an even-tempered basis (``aug_etb``, β = 2).
     """
-    mf: Any = dft.RKS(molecule.mole(basis), xc=xc).density_fit()
+    mf: Any = dft.RKS(molecule.mole(), xc="pbe").density_fit()
     mf.grids.level = grid_level
     mf.grids.build(with_non0tab=True)
     mf.with_df.build()
@@ -96,7 +96,7 @@ def guess_cost(molecule: Geometry, source: DensitySource, basis: str = "def2-svp
     }
 
 
-def growth_exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
+def growth_exponent(sizes: Sequence[float | int], seconds: Sequence[float]) -> float:
     """Return the slope of log(seconds) over log(size), by least squares."""
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
@@ -107,41 +107,43 @@ def polyglycine(residues: int) -> Geometry:
     Parameters
     ----------
     residues : at least 5.
+
+    Raises
+    ------
+    InvalidInput
+        If there are fewer.
     """
+    if residues < 5:
+        raise InvalidInput(f"a helix is continued from 5 residues, got {residues}")
     molecule = Chem.AddHs(Chem.MolFromSequence("G" * 5))
     AllChem.EmbedMolecule(molecule, randomSeed=1)
     backbone = [molecule.GetSubstructMatches(Chem.MolFromSmarts("NCC(=O)"))[k][:3] for k in range(5)]
     _turn_to_helix(molecule, backbone)
     places = molecule.GetConformer().GetPositions()
     blocks = _residues(molecule, backbone)
-    # The screw that takes the second residue to the third; its powers make all others from the second.
-    rotation, _ = Rotation.align_vectors(
-        *(places[list(b)] - places[list(b)].mean(axis=0) for b in (backbone[2], backbone[1]))
-    )
-    start, step = places[list(backbone[1])].mean(axis=0), places[list(backbone[2])].mean(axis=0)
+    second, third = (places[list(backbone[k])] for k in (1, 2))
+    start, step = second.mean(axis=0), third.mean(axis=0)
+    # The screw that takes the second residue to the third; its powers make the whole chain of the second.
+    rotation, _ = Rotation.align_vectors(third - step, second - start)
 
     def moved(points: np.ndarray, times: int) -> np.ndarray:
         for _ in range(times):
             points = rotation.apply(points - start) + step
         return points
 
-    chain = [
-        (blocks[0], 0, 0),
-        *((blocks[1], 0, k) for k in range(residues - 4)),
-        *((b, 0, residues - 5) for b in blocks[2:]),
-    ]
-    symbols = tuple(molecule.GetAtomWithIdx(a).GetSymbol() for block, _, _ in chain for a in block)
-    positions = np.concatenate([moved(places[block], times) for block, _, times in chain])
+    chain = [(blocks[0], 0), *((blocks[1], k) for k in range(residues - 4)), *((b, residues - 5) for b in blocks[2:])]
+    symbols = tuple(molecule.GetAtomWithIdx(a).GetSymbol() for block, _ in chain for a in block)
+    positions = np.concatenate([moved(places[block], times) for block, times in chain])
     return Geometry(f"{residues} glycines", symbols, positions)
 
 
 def _turn_to_helix(molecule: Any, backbone: Sequence[tuple[int, int, int]]) -> None:
     conformer = molecule.GetConformer()
-    for (n, ca, c), (n_next, ca_next, c_next) in zip(backbone, backbone[1:], strict=False):
+    for (n, ca, c), (n_next, ca_next, c_next) in pairwise(backbone):
         phi, psi, omega = HELIX
-        transforms.SetDihedralDeg(conformer, n, ca, c, n_next, psi)
-        transforms.SetDihedralDeg(conformer, ca, c, n_next, ca_next, omega)
-        transforms.SetDihedralDeg(conformer, c, n_next, ca_next, c_next, phi)
+        SetDihedralDeg(conformer, n, ca, c, n_next, psi)
+        SetDihedralDeg(conformer, ca, c, n_next, ca_next, omega)
+        SetDihedralDeg(conformer, c, n_next, ca_next, c_next, phi)
 
 
 def _residues(molecule: Any, backbone: Sequence[tuple[int, int, int]]) -> list[list[int]]:
