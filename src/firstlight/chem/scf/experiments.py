@@ -26,7 +26,7 @@ HELIX = (-57.0, -47.0, 180.0)  # φ, ψ, ω of the α-helix, in degrees
 
 
 def oracle_cycles(molecule: Geometry, *, grid_level: int = 3) -> dict[str, int]:
-    """Count the cycles of PBE/def2-SVP that exact densities need, by auxiliary basis and metric of the fit, beside other guesses.
+    """Count the cycles of PBE/def2-SVP that exact densities need, by auxiliary basis and metric, beside other guesses.
 
     Returns
     -------
