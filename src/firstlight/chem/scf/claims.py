@@ -86,11 +86,8 @@ def density_is_covariant(budget: Budget) -> Measurement:
     for molecule in [from_smiles(smiles) for smiles in SMALL]:
         mol = molecule.mole()
         points = mol.atom_coords()[rng.integers(mol.natm, size=300)] + rng.normal(size=(300, 3))
-        turn, shift, order = (
-            Rotation.random(random_state=rng).as_matrix(),
-            rng.normal(size=3),
-            rng.permutation(mol.natm),
-        )
+        turn, shift = Rotation.from_quat(rng.normal(size=4)).as_matrix(), rng.normal(size=3)
+        order = rng.permutation(mol.natm)
         atoms = [(mol.atom_symbol(a), mol.atom_coord(a) @ turn.T + shift) for a in order]
         turned = gto.M(atom=atoms, unit="Bohr", basis="def2-svp", verbose=0)
         values = []
@@ -105,9 +102,7 @@ def density_is_covariant(budget: Budget) -> Measurement:
 @claim("The Coulomb metric fits a better start than the overlap metric", source="ours")
 def coulomb_fit_starts_better(budget: Budget) -> Measurement:
     """Mean cycles from exact densities, fitted in def2-universal-jfit in either metric; no network takes part."""
-    molecules = budget.pick([from_smiles(smiles) for smiles in SMALL], packaged_qm9(count=20) if budget.full else [])
-    level = budget.pick(1, 3)
-    counts = _each(partial(oracle_cycles, grid_level=level), molecules)
+    counts = _each(partial(oracle_cycles, grid_level=budget.pick(0, 3)), _small(budget, 20))
     rows = [{"guess": name, "cycles": float(np.mean([one[name] for one in counts]))} for name in counts[0]]
     mean = {row["guess"]: row["cycles"] for row in rows}
     return Measurement(

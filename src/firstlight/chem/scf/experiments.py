@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from pyscf import df, dft
 from rdkit import Chem
-from rdkit.Chem import AllChem
+from rdkit.Chem.rdDistGeom import EmbedMolecule
 from rdkit.Chem.rdMolTransforms import SetDihedralDeg
 from scipy.spatial.transform import Rotation
 
@@ -116,7 +116,7 @@ def polyglycine(residues: int) -> Geometry:
     if residues < 5:
         raise InvalidInput(f"a helix is continued from 5 residues, got {residues}")
     molecule = Chem.AddHs(Chem.MolFromSequence("G" * 5))
-    AllChem.EmbedMolecule(molecule, randomSeed=1)
+    EmbedMolecule(molecule, randomSeed=1)
     backbone = [molecule.GetSubstructMatches(Chem.MolFromSmarts("NCC(=O)"))[k][:3] for k in range(5)]
     _turn_to_helix(molecule, backbone)
     places = molecule.GetConformer().GetPositions()
@@ -124,7 +124,7 @@ def polyglycine(residues: int) -> Geometry:
     second, third = (places[list(backbone[k])] for k in (1, 2))
     start, step = second.mean(axis=0), third.mean(axis=0)
     # The screw that takes the second residue to the third; its powers make the whole chain of the second.
-    rotation, _ = Rotation.align_vectors(third - step, second - start)
+    rotation = Rotation.align_vectors(third - step, second - start)[0]
 
     def moved(points: np.ndarray, times: int) -> np.ndarray:
         for _ in range(times):

@@ -9,6 +9,7 @@ exchange and the kinetic energy density of meta-GGAs are no functionals of ρ̃ 
 that need them a semilocal proxy makes the first Fock matrix, and only that one.
 """
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -150,7 +151,7 @@ def _between_orbitals(
     terms = len(potential)
     reach = dft.gen_grid.make_mask(mol, points) > 0
     ao_loc, blocks = mol.ao_loc_nr(), dft.gen_grid.BLKSIZE
-    local = mol.copy(deep=False)
+    local = copy(mol)
     for first in range(0, len(points), POINTS):
         last = min(first + POINTS, len(points))
         shells = np.flatnonzero(reach[first // blocks : -(-last // blocks)].any(axis=0))

@@ -6,6 +6,8 @@ farther out than half the reach of the neighbourhood are dropped: what lies ther
 stand for it, or in a density of less than 10⁻⁷ electrons per cubic bohr.
 """
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float64
 from pyscf import dft, gto
@@ -26,7 +28,7 @@ def guess_grid(mol: gto.Mole, level: int) -> tuple[Points, Weights]:
     mol : the molecule.
     level : of PySCF's grids, 0 to 9.
     """
-    grids = dft.Grids(mol).set(level=level, verbose=0)
+    grids: Any = dft.Grids(mol).set(level=level, verbose=0)
     distances = gto.inter_distance(mol)
     if distances.max() <= 2 * OUTERMOST:
         grids.build(with_non0tab=False)
@@ -44,7 +46,7 @@ def guess_grid(mol: gto.Mole, level: int) -> tuple[Points, Weights]:
 
 
 def _partitioned(
-    mol: gto.Mole, atom: int, near: list[int], grids: dft.Grids, own: tuple[Points, Weights]
+    mol: gto.Mole, atom: int, near: list[int], grids: Any, own: tuple[Points, Weights]
 ) -> tuple[Points, Weights]:
     """Partition the points of one atom between it and its neighbours."""
     here, elsewhere = "1", "2"  # PySCF tells atoms of an element apart by a digit behind the symbol
