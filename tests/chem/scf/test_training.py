@@ -14,7 +14,7 @@ from firstlight.chem.scf.density_fit import coulomb_matrix, with_electrons
 from firstlight.chem.scf.density_model import DensityPredictor
 from firstlight.chem.scf.labels import Label, label_one, read_labels
 from firstlight.chem.scf.molecules import Geometry
-from firstlight.chem.scf.training import coulomb_error, sample, split, train
+from firstlight.chem.scf.training import coulomb_error, learning_curve, sample, split, train
 from firstlight.errors import InvalidInput
 
 SHARED = next((p / "shared/data/01" for p in Path(__file__).parents if (p / "shared/data/01").is_dir()), None)
@@ -122,6 +122,16 @@ def test_training_goes_on_from_a_trained_model(tmp_path):
     assert longer.score < run.score
     assert all(torch.equal(value, before[name]) for name, value in first.state_dict().items())
     assert torch.equal(second.scale.of_element(0)[1], first.scale.of_element(0)[1])
+
+
+def test_learning_curve_is_measured_on_the_same_molecules(tmp_path):
+    taught, _ = split(labels())
+    sizes = (2, len(taught))
+    curve = learning_curve(labels(), tmp_path, sizes, steps=6, batch_size=2, model=SMALL, **QUIET)
+    assert [size for size, _ in curve] == list(sizes)
+    assert all(0 < error < 2 for _, error in curve)
+    with pytest.raises(InvalidInput, match="sizes must lie between"):
+        learning_curve(labels(), tmp_path, (99,))
 
 
 def test_too_few_labels_are_refused(tmp_path):

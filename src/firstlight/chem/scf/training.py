@@ -7,6 +7,7 @@ leaves out its own part of the molecules.
 """
 
 import copy
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -24,13 +25,15 @@ from torch.utils.data import DataLoader
 from firstlight.chem.scf.atom_graphs import AtomGraph, joined
 from firstlight.chem.scf.atom_metric import atom_integrals, atom_response
 from firstlight.chem.scf.auxiliary_basis import auxiliary_molecule
-from firstlight.chem.scf.data import is_held_out
+from firstlight.chem.scf.data import ELEMENTS, is_held_out
 from firstlight.chem.scf.density_fit import coulomb_matrix, fit_density, relative_coulomb_error
 from firstlight.chem.scf.density_model import DensityPredictor
 from firstlight.chem.scf.labels import Label
 from firstlight.chem.scf.molecules import rdkit_modules
 from firstlight.errors import InvalidInput
 from firstlight.training import TrainingRun, fit
+
+BATCH = 8
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ def train(
     *,
     apart_from: Sequence[str] = (),
     max_epochs: int = 150,
-    batch_size: int = 8,
+    batch_size: int = BATCH,
     learning_rate: float = 5e-3,
     seed: int = 0,
     resume: bool = False,
@@ -130,11 +133,61 @@ def train(
     loops = DensityTraining(predictor, learning_rate, max_epochs)
     samples: list[Any] = [[sample(predictor, label) for label in part] for part in (taught, watched)]
     loaders = [DataLoader(samples[k], batch_size, shuffle=k == 0, collate_fn=list) for k in (0, 1)]
+    trainer = {"gradient_clip_val": 1.0, **trainer}
     run = fit(loops, *loaders, folder=folder, max_epochs=max_epochs, seed=seed, resume=resume, **trainer)
     predictor.eval()
     calibrate(predictor, watched)
     predictor.save_pretrained(Path(folder) / "model")
     return predictor, run
+
+
+def learning_curve(
+    labels: Sequence[Label],
+    folder: str | Path,
+    sizes: Sequence[int],
+    *,
+    apart_from: Sequence[str] = (),
+    steps: int = 1000,
+    seed: int = 0,
+    **options: Any,
+) -> list[tuple[int, float]]:
+    """Train on more and more labels, with the same number of steps, to see what further labels would give.
+
+    All models know the elements of the smallest part, so that all are watched with the same molecules.
+
+    Parameters
+    ----------
+    labels, apart_from, seed : as `train` takes them.
+    folder : for one run per size, which an interrupted call goes on with.
+    sizes : numbers of molecules to train on.
+    steps : of the optimiser, rounded up to whole passes.
+    **options : of `train`.
+
+    Returns
+    -------
+    Size, and mean relative error on the molecules that training was watched with, in units of that of mean atoms.
+
+    Raises
+    ------
+    InvalidInput
+        If there are fewer labels than the largest size.
+    """
+    taught, watched = split(labels, apart_from)
+    if not sizes or min(sizes) < 1 or max(sizes) > len(taught):
+        raise InvalidInput(f"sizes must lie between 1 and {len(taught)}, the labels to train on; got {list(sizes)}")
+    order = np.random.default_rng(seed).permutation(len(taught))
+    shuffled = [taught[k] for k in order]
+    elements = sorted({symbol for one in shuffled[: min(sizes)] for symbol in one.geometry.symbols}, key=ELEMENTS.index)
+    options["model"] = {**options.get("model", {}), "elements": elements}
+    curve = []
+    for size in sizes:
+        part = [one for one in shuffled if set(one.geometry.symbols) <= set(elements)][:size]
+        epochs = math.ceil(steps / math.ceil(len(part) / options.get("batch_size", BATCH)))
+        run = train([*part, *watched], Path(folder) / str(size), max_epochs=epochs, seed=seed, resume=True, **options)[
+            1
+        ]
+        curve.append((len(part), run.score))
+    return curve
 
 
 class DensityTraining(LightningModule):
