@@ -112,9 +112,15 @@ def test_density_is_nearer_to_the_converged_one_than_superposed_atoms(atoms):
 
 def test_molecules_unlike_the_data_are_doubted():
     """Nitrogen at twice its bond length: between a molecule and two atoms, and far from any label."""
-    stretched = gto.M(atom="F 0 0 0; F 0 0 0.75; F 0.6 0.6 0", spin=1, verbose=0)
-    assert "expected error" in shipped().predict(stretched).doubt
+    assert "nearest neighbour of N1 is 2.20" in shipped().predict(gto.M(atom="N 0 0 0; N 0 0 2.2", verbose=0)).doubt
     assert not shipped().predict(gto.M(atom=METHANOL, verbose=0)).doubt
+
+
+def test_heads_that_disagree_are_doubted():
+    """With the check of distances out of the way, fluorine atoms on half a bond length."""
+    unchecked = DensityPredictor.from_pretrained()
+    unchecked.nearest[:, 0] = 0.0
+    assert "expected error" in unchecked.predict(gto.M(atom="F 0 0 0; F 0 0 0.75; F 0.6 0.6 0", spin=1)).doubt
 
 
 def test_unknown_elements_are_refused():

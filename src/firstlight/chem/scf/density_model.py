@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from jaxtyping import Float64
 from pyscf import gto
+from scipy.spatial import KDTree
 from torch import Tensor
 
 from firstlight.chem.scf.atom_graphs import AtomGraph, atom_graph
@@ -25,6 +26,7 @@ from firstlight.chem.scf.prediction import PredictedDensity
 from firstlight.pretrained import Pretrained
 
 TRUSTED = 0.3  # expected relative Coulomb error beyond which SCF would gain nothing
+STRETCH = 0.15  # ångström; how far a distance may lie outside those of training, as those of vibrations and X-rays do
 
 
 class DensityPredictor(Pretrained):
@@ -41,9 +43,11 @@ class DensityPredictor(Pretrained):
     ----------
     uncertainty_per_spread : what the spread of the heads is multiplied by to give the expected error; measured on
         molecules that were not trained on.
+    nearest : for each element the shortest and the longest distance to the nearest atom in training, in ångström.
     """
 
     uncertainty_per_spread: Tensor
+    nearest: Tensor
 
     def __init__(
         self,
@@ -61,6 +65,7 @@ class DensityPredictor(Pretrained):
         self.network = DensityNetwork([irreps(e, auxbasis) for e in elements], channels, layers, functions, heads)
         self.scale = CoefficientScale(self.elements, auxbasis)
         self.register_buffer("uncertainty_per_spread", torch.tensor(1.0))
+        self.register_buffer("nearest", torch.tensor([[0.0, torch.inf]]).repeat(len(elements), 1))
 
     def graph(self, symbols: Sequence[str], positions: Float64[np.ndarray, "atoms 3"]) -> AtomGraph:
         """Return what the network sees of a molecule, in double precision; positions in ångström."""
@@ -79,8 +84,9 @@ class DensityPredictor(Pretrained):
 
         Returns
         -------
-        The density; with a doubt about it if the molecule is charged, which none in training was, or if the heads
-        disagree so much that SCF would gain nothing.
+        The density; with a doubt about it if the molecule is charged, which none in training was, if an atom stands
+        nearer to its neighbour or farther from it than any of its element in training, or if the heads disagree so much
+        that SCF would gain nothing.
 
         Raises
         ------
@@ -89,7 +95,8 @@ class DensityPredictor(Pretrained):
         """
         check_molecule(mol, self.elements)
         symbols = [mol.atom_pure_symbol(a) for a in real_atoms(mol)]
-        graph = self.graph(symbols, mol.atom_coords(unit="Angstrom")[real_atoms(mol)])
+        positions = mol.atom_coords(unit="Angstrom")[real_atoms(mol)]
+        graph = self.graph(symbols, positions)
         ensemble, mean_atoms = self._ensemble(graph.to(self.uncertainty_per_spread.device))
         ensemble = hold_electrons(ensemble, symbols, self.auxbasis, mol.nelectron)
         c = ensemble.mean(axis=0)
@@ -97,7 +104,8 @@ class DensityPredictor(Pretrained):
         spread = np.mean([atom_norm(one - c, symbols, self.auxbasis) for one in ensemble])
         spread /= atom_norm(mean_atoms - c, symbols, self.auxbasis)
         uncertainty = float(self.uncertainty_per_spread) * float(spread)
-        return PredictedDensity(c, self.auxbasis, uncertainty, _doubt(mol, uncertainty))
+        doubt = self._doubt(mol.charge, symbols, positions, uncertainty)
+        return PredictedDensity(c, self.auxbasis, uncertainty, doubt)
 
     @torch.no_grad()
     def _ensemble(self, graph: AtomGraph) -> tuple[Float64[np.ndarray, "heads naux"], Float64[np.ndarray, " naux"]]:
@@ -107,10 +115,23 @@ class DensityPredictor(Pretrained):
         c, mean = self.scale.coefficients(outputs, graph.species), self.scale.mean_coefficients(graph.species)
         return c.cpu().numpy(), mean.cpu().numpy()
 
+    def _doubt(
+        self, charge: int, symbols: Sequence[str], positions: Float64[np.ndarray, "atoms 3"], uncertainty: float
+    ) -> str:
+        if charge:
+            return f"it was learned on neutral molecules, and the charge is {charge:+d}"
+        for number, (symbol, distance) in enumerate(zip(symbols, nearest_distances(positions), strict=True)):
+            shortest, longest = self.nearest[self.elements.index(symbol)].tolist()
+            if not shortest - STRETCH <= distance <= longest + STRETCH:
+                return (
+                    f"the nearest neighbour of {symbol}{number + 1} is {distance:.2f} Å away, "
+                    f"where it was learned with {shortest:.2f} to {longest:.2f} Å"
+                )
+        if not uncertainty <= TRUSTED:
+            return f"its expected error is {uncertainty:.2f} of that of superposed atoms, more than {TRUSTED}"
+        return ""
 
-def _doubt(mol: gto.Mole, uncertainty: float) -> str:
-    if mol.charge:
-        return f"it was learned on neutral molecules, and the charge is {mol.charge:+d}"
-    if not uncertainty <= TRUSTED:
-        return f"its expected error is {uncertainty:.2f} of that of superposed atoms, more than {TRUSTED}"
-    return ""
+
+def nearest_distances(positions: Float64[np.ndarray, "atoms 3"]) -> Float64[np.ndarray, " atoms"]:
+    """Return how far the nearest other atom is from each; infinite for an atom by itself."""
+    return KDTree(positions).query(positions, k=[2])[0][:, 0]

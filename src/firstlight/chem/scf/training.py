@@ -27,7 +27,7 @@ from firstlight.chem.scf.atom_metric import atom_integrals, atom_response
 from firstlight.chem.scf.auxiliary_basis import auxiliary_molecule
 from firstlight.chem.scf.data import ELEMENTS, is_held_out
 from firstlight.chem.scf.density_fit import coulomb_matrix, fit_density, relative_coulomb_error
-from firstlight.chem.scf.density_model import DensityPredictor
+from firstlight.chem.scf.density_model import DensityPredictor, nearest_distances
 from firstlight.chem.scf.labels import Label
 from firstlight.chem.scf.molecules import rdkit_modules
 from firstlight.errors import InvalidInput
@@ -130,6 +130,7 @@ def train(
         )
     if start is None:
         predictor.scale.learn(_samples_by_element(predictor, taught))
+    learn_distances(predictor, taught)
     loops = DensityTraining(predictor, learning_rate, max_epochs)
     samples: list[Any] = [[sample(predictor, label) for label in part] for part in (taught, watched)]
     loaders = [DataLoader(samples[k], batch_size, shuffle=k == 0, collate_fn=list) for k in (0, 1)]
@@ -251,6 +252,17 @@ def sample(predictor: DensityPredictor, label: Label) -> Sample:
     left_out = int(_hash(_constitution(geometry.smiles) + "/head") * heads) if heads > 1 else heads
     taught = (torch.arange(heads) != left_out).float()
     return Sample(graph.to(torch.float32), target.float(), (metric / (c @ projected @ c)).float(), taught)
+
+
+def learn_distances(predictor: DensityPredictor, labels: Sequence[Label]) -> None:
+    """Set between which distances the nearest atoms stand in training, by element."""
+    found: dict[str, list[float]] = {element: [] for element in predictor.elements}
+    for label in labels:
+        distances = nearest_distances(label.geometry.positions)
+        for symbol, distance in zip(label.geometry.symbols, distances, strict=True):
+            found[symbol].append(float(distance))
+    for number, distances in enumerate(found.values()):
+        predictor.nearest[number] = torch.tensor([min(distances), max(distances)])
 
 
 def calibrate(predictor: DensityPredictor, labels: Sequence[Label]) -> None:
