@@ -87,7 +87,7 @@ def apply(mf: Any, source: DensitySource | None = None, *, polish: bool = False)
     >>> plain = dft.RKS(mol, xc="pbe").density_fit().run()
     >>> known = FittedDensity(mol, plain.make_rdm1())
     >>> quick = apply(dft.RKS(mol, xc="pbe").density_fit(), known).run()
-    >>> abs(quick.e_tot - plain.e_tot) < 1e-8, quick.cycles < plain.cycles, quick.guess.used
+    >>> bool(abs(quick.e_tot - plain.e_tot) < 1e-8), quick.cycles < plain.cycles, quick.guess.used
     (True, True, 'density')
     """
     source = shipped_predictor() if source is None else source
