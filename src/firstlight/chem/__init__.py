@@ -1,0 +1,1 @@
+"""Systems for chemistry; what several of them share stands here."""
