@@ -60,7 +60,7 @@ class System:
 # fmt: off
 SYSTEMS = (
     System("chem.scf", "fewer SCF cycles from a predicted electron density",
-        "PySCF", "Liu et al., Towards a (universally) transferable acceleration method for DFT, ICLR 2026"),
+        "PySCF", "Liu et al., Towards a (universally) transferable acceleration method for DFT, ICLR 2026", works=True),
     System("games", "equilibria of zero-sum games without tuning, with an exact gap",
         "OpenSpiel, Gambit", "Meng et al., A faster parameter-free regret matching algorithm, ICLR 2026", works=True),
     System("chem.spectra", "molecular structure from one or several spectra",
