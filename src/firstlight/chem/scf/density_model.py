@@ -134,4 +134,4 @@ class DensityPredictor(Pretrained):
 
 def nearest_distances(positions: Float64[np.ndarray, "atoms 3"]) -> Float64[np.ndarray, " atoms"]:
     """Return how far the nearest other atom is from each; infinite for an atom by itself."""
-    return KDTree(positions).query(positions, k=[2])[0][:, 0]
+    return KDTree(positions).query(positions, k=2)[0][:, 1]

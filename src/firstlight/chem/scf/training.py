@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float
-from lightning.pytorch import LightningModule
 from pyscf import scf
 from torch import Tensor
 from torch.utils.data import DataLoader
@@ -31,7 +30,7 @@ from firstlight.chem.scf.density_model import DensityPredictor, nearest_distance
 from firstlight.chem.scf.labels import Label
 from firstlight.chem.scf.molecules import rdkit_modules
 from firstlight.errors import InvalidInput
-from firstlight.training import TrainingRun, fit
+from firstlight.training import LightningModule, TrainingRun, fit
 
 BATCH = 8
 
