@@ -104,7 +104,7 @@ def compare_guesses(
     for guess in GUESSES[1:]:
         if guess in guesses:
             runs[guess] = _timed(mf, guess, makers[guess])
-            runs[guess].pop("dm"), runs[guess].pop("seconds_per_cycle")
+            del runs[guess]["dm"], runs[guess]["seconds_per_cycle"]
     cost = {name: run["cycles"] + run["guess_seconds"] / seconds_per_cycle for name, run in runs.items()}
     tolerance = max(1e-7, 100 * mf.conv_tol)
     return [

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from firstlight.chem.scf.drugs import DRUGS
+from firstlight.chem.scf.drugs import JUDGED
 from firstlight.chem.scf.molecules import Geometry, from_smiles, rdkit_modules
 from firstlight.errors import InvalidInput, MissingExtra
 from firstlight.files import load_arrays
@@ -104,7 +104,7 @@ def fragments(compounds: Iterable[str], *, apart_from: Iterable[str] = ()) -> li
     Parameters
     ----------
     compounds : SMILES.
-    apart_from : SMILES of further molecules for judging, beside `firstlight.chem.scf.drugs.DRUGS`: compounds among
+    apart_from : SMILES of further molecules for judging, beside `firstlight.chem.scf.drugs.JUDGED`: compounds among
         them are not cut, and pieces that equal one of them are left out.
 
     Returns
@@ -117,7 +117,7 @@ def fragments(compounds: Iterable[str], *, apart_from: Iterable[str] = ()) -> li
 
     attachment = chemistry.MolFromSmarts("[#0]")
     caps = [chemistry.MolFromSmarts("[H]"), chemistry.MolFromSmiles("C")]
-    judged = _constitutions([*apart_from, *DRUGS.values()])
+    judged = _constitutions([*apart_from, *JUDGED])
     pieces: set[str] = set()
     for smiles in sorted(s for s in _distinct(compounds) if _constitution(s) not in judged):
         cut = BRICS.BreakBRICSBonds(chemistry.MolFromSmiles(smiles))

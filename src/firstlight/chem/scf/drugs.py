@@ -1,6 +1,6 @@
-"""Drug molecules for judging: thirty to sixty atoms, all nine elements, never trained on.
+"""Molecules for judging, never trained on: drugs of thirty to sixty atoms and all nine elements, and a few small ones.
 
-They are larger than anything in training, which is what they are for. Geometries come from ETKDG and MMFF94.
+The drugs are larger than anything in training, which is what they are for. Geometries come from ETKDG and MMFF94.
 """
 
 from firstlight.chem.scf.molecules import Geometry, from_smiles
@@ -47,6 +47,15 @@ DRUGS = {
     "cortisone": "CC12CC(=O)C3C(CCC4=CC(=O)CCC34C)C1CCC2(O)C(=O)CO",
     "enalapril": "CCOC(=O)C(CCc1ccccc1)NC(C)C(=O)N1CCCC1C(O)=O",
 }
+
+# For quick runs, paracetamol in place of the drugs.
+QUICK = {
+    "acetamide": "CC(N)=O",
+    "glycolonitrile": "OCC#N",
+    "dimethyl sulfide": "CSC",
+    "paracetamol": "CC(=O)Nc1ccc(O)cc1",
+}
+JUDGED = (*DRUGS.values(), *QUICK.values())
 
 
 def drug_geometries(seed: int = 0) -> list[Geometry]:

@@ -27,6 +27,7 @@ from firstlight.chem.scf.auxiliary_basis import auxiliary_molecule
 from firstlight.chem.scf.data import ELEMENTS, is_held_out
 from firstlight.chem.scf.density_fit import coulomb_matrix, fit_density, relative_coulomb_error
 from firstlight.chem.scf.density_model import DensityPredictor, nearest_distances
+from firstlight.chem.scf.drugs import JUDGED
 from firstlight.chem.scf.labels import Label
 from firstlight.chem.scf.molecules import rdkit_modules
 from firstlight.errors import InvalidInput
@@ -66,10 +67,11 @@ def split(labels: Sequence[Label], apart_from: Sequence[str] = (), share: float 
     Parameters
     ----------
     labels : of `label`, or read from an archive.
-    apart_from : SMILES of molecules for judging. QM9 molecules that `is_held_out` names are left out anyway.
+    apart_from : SMILES of further molecules for judging. QM9 molecules that `is_held_out` names, and
+        `firstlight.chem.scf.drugs.JUDGED`, are left out anyway.
     share : of the labels that training is watched with.
     """
-    judged = {_constitution(smiles) for smiles in apart_from}
+    judged = {_constitution(smiles) for smiles in (*JUDGED, *apart_from)}
     train: list[Label] = []
     valid: list[Label] = []
     for label in labels:
