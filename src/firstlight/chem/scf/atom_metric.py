@@ -3,7 +3,7 @@
 Between atoms the Coulomb matrix of the auxiliary basis is dense, and for large molecules too large to be kept. Its
 blocks on the diagonal, one for each atom, belong to elements and not to molecules; they are enough to hold the number
 of electrons and to say how far predictions are apart. Against the whole matrix, the number of electrons held this way
-changes the error of a predicted density by less than one in a hundred (see the model card).
+changes the error of predicted densities by less than one in a hundred on average (see the model card).
 """
 
 from collections.abc import Sequence
