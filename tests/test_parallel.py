@@ -154,7 +154,9 @@ def test_ctrl_c_keeps_what_is_finished_and_leaves_no_process(tmp_path, stored):
         time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (0, "")
+    # Stopped while its workers begin, joblib may tell of a semaphore that it has cleared away.
+    told = [line for line in err.splitlines() if "resource_tracker" not in line and line.strip() != "warnings.warn("]
+    assert (process.returncode, told) == (0, [])
     assert psutil.wait_procs(children, timeout=10)[1] == []
     finished = int(out.split()[0])
     assert "stopped by Ctrl-C" in out
