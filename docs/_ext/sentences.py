@@ -2,6 +2,7 @@
 
 We write ``name : a sentence about it``, since the type stands in the signature, and a return value as plain sentences.
 numpydoc takes what stands there for a type, which ends with its line; this moves the sentences to where they belong.
+And we write |x| for absolute values, which reStructuredText takes for something to be substituted.
 """
 
 import re
@@ -29,13 +30,30 @@ def prepare(lines: list[str]) -> list[str]:
     return prepared
 
 
+def keep_bars(lines: list[str]) -> list[str]:
+    """Return the lines with the bars of absolute values escaped; code, formulas and tables keep theirs."""
+    kept, formula = [], None
+    for line in lines:
+        indent = len(line) - len(line.lstrip())
+        if formula is not None and line.strip() and indent <= formula:
+            formula = None
+        if line.lstrip().startswith(".. math::"):
+            formula = indent
+        if formula is not None or line.lstrip().startswith((">>>", "...", "|")):
+            kept.append(line)
+        else:
+            parts = line.split("``")  # every other one is code
+            kept.append("``".join(p if k % 2 else p.replace("|", r"\|") for k, p in enumerate(parts)))
+    return kept
+
+
 def _continues(lines: list[str], place: int) -> bool:
     """Whether this line and the one above it are text of the same paragraph."""
     return all(re.match(r"[^-\s]", line) for line in lines[place - 1 : place + 1])
 
 
 def _prepare_in_place(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
-    lines[:] = prepare(lines)
+    lines[:] = keep_bars(prepare(lines))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
