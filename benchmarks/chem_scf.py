@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich import box
-from rich.table import Table
 
 from firstlight import parallel
 from firstlight.chem.scf.claims import mean_field_at
@@ -29,9 +27,8 @@ from firstlight.chem.scf.density_model import DensityPredictor
 from firstlight.chem.scf.drugs import drug_geometries
 from firstlight.chem.scf.experiments import density_quality, growth_exponent, guess_cost, oracle_cycles, polyglycine
 from firstlight.chem.scf.molecules import Geometry
-from firstlight.evidence import readable
-from firstlight.files import load_arrays, written_whole
-from firstlight.terminal import console
+from firstlight.files import load_arrays, write_text
+from firstlight.terminal import console, print_table
 
 Rows = Sequence[Mapping[str, Any]]
 TABLES = ("oracle", "qm9", "drugs", "density", "bases", "hybrids", "polish", "size")
@@ -56,9 +53,8 @@ def main() -> None:
     tables = {}
     for name in options.tables.split(","):
         tables[name] = getattr(bench, name)()
-        show(name, tables[name])
-    with written_whole(options.json) as partial_file:
-        partial_file.write_text(json.dumps(tables, indent=1, default=float), encoding="utf-8")
+        print_table(tables[name], name)
+    write_text(options.json, json.dumps(tables, indent=1, default=float))
     console().print(f"The same as data: {options.json}")
 
 
@@ -169,14 +165,6 @@ class Benchmark:
 
 def _as_arrays(measure: Any, molecule: Geometry) -> dict[str, np.ndarray]:
     return {"measured": np.array(json.dumps(measure(molecule)))}
-
-
-def show(title: str, rows: Rows) -> None:
-    """Print a table."""
-    table = Table(*rows[0], title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for row in rows:
-        table.add_row(*(readable(cell) if type(cell) in (float, int) else str(cell) for cell in row.values()))
-    console().print(table)
 
 
 if __name__ == "__main__":

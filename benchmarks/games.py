@@ -17,11 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pyspiel
-from rich import box
-from rich.table import Table
 
-from firstlight.evidence import readable
-from firstlight.files import written_whole
+from firstlight.files import write_text
 from firstlight.games import CFRSolver, FlatGame
 from firstlight.games.cfr_comparison import (
     PAPER,
@@ -34,7 +31,7 @@ from firstlight.games.cfr_comparison import (
 from firstlight.games.data import BENCHMARK_GAMES
 from firstlight.games.matrix_protocols import STEPS, best_smooth_gap, random_games, slow_game_gaps
 from firstlight.games.river_comparison import compare_river_methods
-from firstlight.terminal import console
+from firstlight.terminal import console, print_table
 
 Rows = Sequence[Mapping[str, Any]]
 LIARS_DICE_6 = "liars_dice(dice_sides=6)"
@@ -74,9 +71,8 @@ def main() -> None:
         endgames = {name: options.libratus / f"{name}.txt" for name in ("subgame3", "subgame4")}
         tables["Libratus river endgames, to 1 mbb"] = compare_river_methods(endgames)
     for title, rows in tables.items():
-        show(title, rows)
-    with written_whole(options.json) as partial:
-        partial.write_text(json.dumps(tables, indent=1, default=float), encoding="utf-8")
+        print_table(rows, title)
+    write_text(options.json, json.dumps(tables, indent=1, default=float))
     console().print(f"The same as data: {options.json}")
 
 
@@ -181,14 +177,6 @@ def random_cells(quick: bool) -> Rows:
             tuned, step = best_smooth_gap(dimension, std, seeds=seeds, iterations=iterations)
             rows.append(row | {f"best sprm+ of {len(STEPS)}": tuned, "η": step, "ratio": row["mi-sprm+"] / tuned})
     return rows
-
-
-def show(title: str, rows: Rows) -> None:
-    """Print a table."""
-    table = Table(*rows[0], title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for row in rows:
-        table.add_row(*(readable(cell) if type(cell) in (float, int) else str(cell) for cell in row.values()))
-    console().print(table)
 
 
 if __name__ == "__main__":

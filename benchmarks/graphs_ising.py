@@ -18,10 +18,7 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from rich import box
-from rich.table import Table
 
-from firstlight.evidence import readable
 from firstlight.files import write_text
 from firstlight.graphs.ising.couplings import PowerLawIsing
 from firstlight.graphs.ising.data import SWEEPS_BETWEEN_DRAWS, load_samples
@@ -34,7 +31,7 @@ from firstlight.graphs.ising.sampler_comparison import (
     sweep_costs,
 )
 from firstlight.graphs.ising.temperatures import LRIM_TEMPERATURES
-from firstlight.terminal import console
+from firstlight.terminal import console, print_table
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -81,7 +78,7 @@ def main() -> None:
     measured = {}
     for title, table in tables.items():
         measured[title] = table()
-        show(title, measured[title])
+        print_table(measured[title], title)
     write_text(options.json, json.dumps(measured, indent=1, default=float))
     console().print(f"The same as data: {options.json}")
 
@@ -155,16 +152,6 @@ def processor_seconds(call: Callable[[], Any], repeats: int = 5) -> float:
         call()
         taken.append(process_time() - began)
     return median(taken)
-
-
-def show(title: str, rows: Rows) -> None:
-    """Print a table."""
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    table = Table(*columns, title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for row in rows:
-        cells = (row.get(name, "") for name in columns)
-        table.add_row(*(readable(cell) if isinstance(cell, float | int) else str(cell) for cell in cells))
-    console().print(table)
 
 
 if __name__ == "__main__":

@@ -18,12 +18,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from rich import box
-from rich.table import Table
 
-from firstlight.evidence import readable
-from firstlight.files import written_whole
-from firstlight.terminal import console
+from firstlight.files import write_text
+from firstlight.terminal import console, print_table
 from firstlight.transport import sample_tree_system, tree_sliced_sobolev
 from firstlight.transport.monte_carlo import balancing_gains, fitted_slope, monte_carlo_errors
 from firstlight.transport.pot_comparison import (
@@ -74,9 +71,8 @@ def main() -> None:
     measured = {}
     for title, table in tables.items():
         measured[title] = table()
-        show(title, measured[title])
-    with written_whole(options.json) as partial:
-        partial.write_text(json.dumps(measured, indent=1, default=float), encoding="utf-8")
+        print_table(measured[title], title)
+    write_text(options.json, json.dumps(measured, indent=1, default=float))
     console().print(f"The same as data: {options.json}")
 
 
@@ -178,21 +174,6 @@ def chain_against_authors(chain: Any, p: float, division: str) -> Mapping[str, A
     splitting = "uniform" if division == "uniform" else "distance"
     ours = tree_sliced_sobolev(X, Y, trees=trees, p=p, splitting=splitting)
     return {"structure": f"chain, {splitting}, p = {p:g}", "points": 100, "d": 3, "authors' - ours": value / ours - 1}
-
-
-def show(title: str, rows: Rows) -> None:
-    """Print a table."""
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    table = Table(*columns, title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for row in rows:
-        cells = (row.get(name, "") for name in columns)
-        table.add_row(
-            *(
-                readable(cell) if isinstance(cell, float | int) and not isinstance(cell, bool) else str(cell)
-                for cell in cells
-            )
-        )
-    console().print(table)
 
 
 if __name__ == "__main__":

@@ -14,12 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich import box
-from rich.table import Table
-
-from firstlight.evidence import readable
-from firstlight.files import written_whole
-from firstlight.terminal import console
+from firstlight.files import write_text
+from firstlight.terminal import print_table
 from firstlight.transport.experiments import FLOW_PROBLEMS, flow_table, spectral_table, topic_table
 
 Rows = Sequence[Mapping[str, Any]]
@@ -53,18 +49,9 @@ def main() -> None:
         for name in CORPORA:
             tables[f"Topics of {name}"] = topic_table(options.corpora / name, **size, **kept)
     for title, rows in tables.items():
-        show(title, rows)
+        print_table(rows, title)
     if options.json:
-        with written_whole(options.json) as partial:
-            partial.write_text(json.dumps(tables, indent=1), encoding="utf-8")
-
-
-def show(title: str, rows: Rows) -> None:
-    """Print a table."""
-    table = Table(*rows[0], title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for row in rows:
-        table.add_row(*(readable(cell) if isinstance(cell, float) else str(cell) for cell in row.values()))
-    console().print(table)
+        write_text(options.json, json.dumps(tables, indent=1))
 
 
 if __name__ == "__main__":

@@ -16,9 +16,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, Literal, SupportsFloat, TypeVar
+from typing import Any, Literal, TypeVar
 
 from firstlight.errors import InvalidInput
+from firstlight.terminal import readable
 
 T = TypeVar("T")
 
@@ -132,18 +133,3 @@ def claim(statement: str, *, source: str) -> Callable[[Callable[[Budget], Measur
 def claims_in(module: ModuleType) -> list[Claim]:
     """Return the claims of a module in the order of its text."""
     return [thing for thing in vars(module).values() if isinstance(thing, Claim)]
-
-
-def readable(number: SupportsFloat) -> str:
-    """Write a number for reading, to four significant digits.
-
-    >>> [readable(x) for x in (0.25, 12345.6, 2.53e-5, 1.9e-4, 7, float("inf"))]
-    ['0.25', '12,346', '2.53e-5', '1.9e-4', '7', '∞']
-    """
-    number = float(number)
-    if not math.isfinite(number):
-        return str(number).replace("inf", "∞")
-    if number and not 1e-3 <= abs(number) < 1e7:
-        digits, _, exponent = f"{number:.3e}".partition("e")
-        return f"{float(digits):g}e{int(exponent)}"
-    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"

@@ -2,11 +2,23 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from firstlight.files import written_whole
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 FORMATS = (".png", ".svg", ".pdf")
+
+
+def axes_or_new(ax: "Axes | None") -> "Axes":
+    """Return the axes given, or new ones."""
+    if ax is None:
+        from matplotlib import pyplot
+
+        ax = pyplot.subplots(layout="constrained")[1]
+    return ax
 
 
 def save_picture(path: str | Path, plot: Callable[[Any], Any], *, width: float = 6.0, height: float = 4.0) -> None:

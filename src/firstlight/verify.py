@@ -29,8 +29,8 @@ from rich.table import Column, Table
 from firstlight import __version__
 from firstlight.catalogue import System, find, working
 from firstlight.errors import FirstlightError, Interrupted
-from firstlight.evidence import Budget, Claim, Measurement, claims_in, readable
-from firstlight.terminal import console
+from firstlight.evidence import Budget, Claim, Measurement, claims_in
+from firstlight.terminal import console, readable
 
 FIGURE_STYLE = {
     "axes.grid": True,

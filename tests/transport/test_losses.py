@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -62,3 +65,10 @@ def test_a_network_with_it_can_be_copied_and_saved(tmp_path):
     assert not list(loss.parameters())
     assert isinstance(loss(torch.ones(3, 2), torch.zeros(4, 2)).item(), float)
     assert np.isfinite(loss(torch.ones(3, 2), torch.zeros(4, 2)).item())
+
+
+def test_who_compares_arrays_does_not_load_torch():
+    script = "import sys, numpy as np; from firstlight.transport import tree_sliced_sobolev as distance; "
+    script += "distance(np.zeros((2, 2)), np.ones((2, 2)), n_trees=1); print('torch' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"

@@ -13,6 +13,7 @@ from firstlight.games.certificate import Certificate
 from firstlight.games.endgame import Endgame, Plans
 from firstlight.games.equilibrium import BLUE
 from firstlight.games.turn_game import deal_endgame
+from firstlight.pictures import axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,10 +90,7 @@ class EndgameSolution:
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw exploitability over iterations on double logarithmic axes, new ones unless given; return the axes."""
-        if ax is None:
-            from matplotlib import pyplot
-
-            ax = pyplot.subplots(layout="constrained")[1]
+        ax = axes_or_new(ax)
         ax.loglog(self.checked_at, self.exploitabilities, "o-", color=BLUE, markersize=3, label=self.method)
         ax.set_xlabel("iterations")
         ax.set_ylabel("exploitability (mbb per hand)")

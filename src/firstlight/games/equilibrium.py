@@ -9,6 +9,7 @@ from jaxtyping import Float64, Int64
 from firstlight.errors import InvalidInput
 from firstlight.games.certificate import Certificate, certify
 from firstlight.games.profile import Profile
+from firstlight.pictures import axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,10 +99,7 @@ class Equilibrium:
         """
         if not len(self.checked_at):
             raise InvalidInput(f"{self.method} recorded no exploitability on the way, so there is no curve to draw")
-        if ax is None:
-            from matplotlib import pyplot
-
-            ax = pyplot.subplots(layout="constrained")[1]
+        ax = axes_or_new(ax)
         ax.loglog(self.checked_at, self.exploitabilities, "o-", color=BLUE, markersize=3, label=self.method)
         times, exploitabilities = self._late()
         if len(times) > 1:

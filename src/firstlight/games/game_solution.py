@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
 from firstlight.errors import InvalidInput
+from firstlight.pictures import axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,10 +97,7 @@ class GameSolution:
         """
         if not len(self.checked_at):
             raise InvalidInput(f"{self.method} measured no gap on the way, so there is no curve to draw")
-        if ax is None:
-            from matplotlib import pyplot
-
-            ax = pyplot.subplots(layout="constrained")[1]
+        ax = axes_or_new(ax)
         ax.loglog(self.checked_at, self.gaps, "o-", color=BLUE, markersize=3, label=f"{self.method}, {self.averaging}")
         late = _late(self.checked_at, self.gaps)
         if late.sum() > 1:

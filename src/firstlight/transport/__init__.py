@@ -17,14 +17,18 @@ Examples
 True
 """
 
+from typing import TYPE_CHECKING, Any
+
 from firstlight.transport.certificates import DualCertificate, dual_certificate
-from firstlight.transport.losses import TreeSlicedSobolevLoss
 from firstlight.transport.sobolev_tree import SobolevCritic, sobolev_critic, sobolev_ipm_tree
 from firstlight.transport.spherical_trees import SphericalTreeSystem
 from firstlight.transport.tree_sampling import sample_spherical_trees, sample_tree_system
 from firstlight.transport.tree_sliced import tree_sliced_sobolev, tree_sliced_wasserstein
 from firstlight.transport.tree_sliced_sphere import tree_sliced_sobolev_sphere, tree_sliced_sobolev_sphere_unif
 from firstlight.transport.tree_systems import TreeSystem
+
+if TYPE_CHECKING:
+    from firstlight.transport.losses import TreeSlicedSobolevLoss
 
 __all__ = [
     "DualCertificate",
@@ -42,3 +46,12 @@ __all__ = [
     "tree_sliced_sobolev_sphere_unif",
     "tree_sliced_wasserstein",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "TreeSlicedSobolevLoss":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # PyTorch is loaded when its loss is named: that takes a second, which whoever compares arrays would spend too.
+    from firstlight.transport.losses import TreeSlicedSobolevLoss
+
+    return TreeSlicedSobolevLoss

@@ -15,6 +15,7 @@ from rich.progress import Progress
 from scipy.spatial import KDTree
 
 from firstlight.errors import InvalidInput
+from firstlight.pictures import axes_or_new
 from firstlight.terminal import console
 from firstlight.transport.gradient_flow import Loss, descend, exact_w2_squared
 from firstlight.transport.losses import TreeSlicedSobolevLoss
@@ -51,10 +52,7 @@ class ColorTransfer:
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the new image, with the distances of the palettes under it."""
-        if ax is None:
-            from matplotlib import pyplot
-
-            ax = pyplot.subplots(layout="constrained")[1]
+        ax = axes_or_new(ax)
         ax.imshow(self.image)
         ax.set(xticks=[], yticks=[])
         ax.set_xlabel(

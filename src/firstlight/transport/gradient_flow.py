@@ -18,6 +18,7 @@ from scipy.spatial.distance import cdist
 from torch import Tensor
 
 from firstlight.errors import Interrupted, InvalidInput, MissingExtra
+from firstlight.pictures import axes_or_new
 from firstlight.terminal import console
 from firstlight.transport.losses import TreeSlicedSobolevLoss
 from firstlight.transport.measures import as_points, check_space
@@ -64,7 +65,7 @@ class GradientFlow:
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the exact squared Wasserstein distance over iterations."""
-        ax = _axes(ax)
+        ax = axes_or_new(ax)
         ax.semilogy(self.iterations, self.w2_squared, "o-", color=BLUE, markersize=3)
         unit = "radians²" if self.domain == "sphere" else "squared units of the points"
         ax.set(xlabel="iterations", ylabel=f"exact $W_2^2$ to the target ({unit})")
@@ -76,7 +77,7 @@ class GradientFlow:
         Points in the plane are drawn as they are, points on the sphere in R³ by longitude and latitude, and of points
         in more dimensions the first two coordinates.
         """
-        ax = _axes(ax)
+        ax = axes_or_new(ax)
         shown = _longitude_latitude if self.domain == "sphere" and self.particles.shape[1] == 3 else _first_two
         for points, colour, name in ((self.X_t, VERMILION, "target"), (self.snapshots[check], BLUE, "particles")):
             ax.scatter(*shown(points).T, s=4, color=colour, label=name, linewidths=0)
@@ -282,11 +283,3 @@ def _longitude_latitude(X: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "n 2"]
 
 def _first_two(X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n 2"]:
     return X[:, :2] if X.shape[1] > 1 else np.column_stack([X, np.zeros(len(X), X.dtype)])
-
-
-def _axes(ax: "Axes | None") -> "Axes":
-    if ax is None:
-        from matplotlib import pyplot
-
-        ax = pyplot.subplots(layout="constrained")[1]
-    return ax

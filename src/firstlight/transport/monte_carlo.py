@@ -78,11 +78,6 @@ def balancing_gains(
     return rows
 
 
-def geometric_mean(values: Iterable[float]) -> float:
-    """Return the geometric mean."""
-    return float(np.exp(np.mean(np.log(list(values)))))
-
-
 def _two_gaussians(d: int, seed: int) -> tuple[Float64[np.ndarray, "n d"], Float64[np.ndarray, "n d"]]:
     """Draw two clouds of unit variance, one standard deviation apart."""
     rng = np.random.default_rng(seed)

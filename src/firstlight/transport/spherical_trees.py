@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Float64, Int64
+from scipy.special import softmax
 
 from firstlight.errors import InvalidInput
 
@@ -65,8 +66,7 @@ class SphericalTreeSystem:
         cosine = np.where(sine > 0, edges @ direction.T, 1)
         beside = np.linalg.norm(direction - cosine[..., None] * edges[:, None], axis=-1)
         closeness = -delta * np.where(sine > 0, np.arctan2(beside, cosine), 0) * sine
-        shares = np.exp(closeness - closeness.max(axis=0))
-        return shares / shares.sum(axis=0)
+        return softmax(closeness, axis=0)
 
     def to_tree(
         self, X: Float[np.ndarray, "n d"], tree: int = 0

@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 from jaxtyping import Float, Float64, Int64
+from scipy.special import softmax
 
 from firstlight.errors import InvalidInput
 
@@ -92,8 +93,7 @@ class TreeSystem:
         """Return the part of each point's mass that a tree puts on each of its lines: softmax(-delta · distance)."""
         _, positions = self._projections(X, tree)
         closeness = -delta * np.linalg.norm(positions - X, axis=-1)
-        shares = np.exp(closeness - closeness.max(axis=0))
-        return shares / shares.sum(axis=0)
+        return softmax(closeness, axis=0)
 
     def to_tree(
         self, X: Float[np.ndarray, "n d"], tree: int = 0

@@ -53,7 +53,7 @@ def test_wrong_words_are_refused_before_work_begins(data_set, tmp_path):
         run("generate", "--size", 48, "--sigma", 0.6, "--out", tmp_path)
     with pytest.raises(InvalidInput, match="at least one graph, got --count 0"):
         run("generate", "--size", 16, "--sigma", 0.6, "--count", 0, "--out", tmp_path)
-    with pytest.raises(InvalidInput, match=r"ending in .csv"):
+    with pytest.raises(InvalidInput, match=r"ends in .csv"):
         run("oracle", data_set[0], "--out", tmp_path / "curves.txt")
     with pytest.raises(InvalidInput, match="does not exist"):
         run("oracle", data_set[0], "--plot", tmp_path / "none" / "curves.png")

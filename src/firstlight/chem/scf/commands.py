@@ -8,8 +8,8 @@ import typer
 from typer import Argument, Option
 
 from firstlight.errors import InvalidInput
-from firstlight.files import writable, written_whole
-from firstlight.terminal import console, print_fields
+from firstlight.files import writable, write_text
+from firstlight.terminal import console, print_fields, print_table
 
 if TYPE_CHECKING:
     from firstlight.chem.scf.molecules import Geometry
@@ -194,12 +194,8 @@ def bench(
     """
     from functools import partial
 
-    from rich import box
-    from rich.table import Table
-
     from firstlight.chem.scf.comparison import compare_on
     from firstlight.chem.scf.comparison_tables import summary
-    from firstlight.evidence import readable
 
     if out:
         writable(out, ".json")
@@ -213,13 +209,9 @@ def bench(
             f"no molecule of {molecules} could be run: {next(iter((refused | failed).values()), 'none')}"
         )
     table = summary(rows)
-    shown = Table(*table[0], box=box.SIMPLE_HEAD)
-    for row in table:
-        shown.add_row(*(readable(cell) if isinstance(cell, float) else str(cell) for cell in row.values()))
-    console().print(shown)
+    print_table(table)
     if out:
-        with written_whole(out) as partial_file:
-            partial_file.write_text(json.dumps({"summary": table, "runs": rows}, indent=1), encoding="utf-8")
+        write_text(out, json.dumps({"summary": table, "runs": rows}, indent=1))
     for name, reason in (refused | failed).items():
         console(stderr=True).print(f"{name}: {reason.strip().splitlines()[-1]}", markup=False)
 

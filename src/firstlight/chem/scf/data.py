@@ -119,13 +119,13 @@ def fragments(compounds: Iterable[str], *, apart_from: Iterable[str] = ()) -> li
     caps = [chemistry.MolFromSmarts("[H]"), chemistry.MolFromSmiles("C")]
     judged = _constitutions([*apart_from, *JUDGED])
     pieces: set[str] = set()
-    for smiles in sorted(s for s in _distinct(compounds) if _constitution(s) not in judged):
+    for smiles in sorted(s for s in _distinct(compounds) if constitution(s) not in judged):
         cut = BRICS.BreakBRICSBonds(chemistry.MolFromSmiles(smiles))
         for piece in chemistry.GetMolFrags(cut, asMols=True, sanitizeFrags=False):
             for cap in caps:
                 capped = chemistry.ReplaceSubstructs(piece, attachment, cap, replaceAll=True)[0]
                 pieces |= _distinct([chemistry.MolToSmiles(capped)])
-    return sorted(piece for piece in pieces if _constitution(piece) not in judged and _is_ordinary(piece))
+    return sorted(piece for piece in pieces if constitution(piece) not in judged and _is_ordinary(piece))
 
 
 def training_geometries(
@@ -156,7 +156,7 @@ def training_geometries(
     kept_apart = _constitutions([m.smiles for m in read_qm9(qm9, held_out=True)] + [*drugs, *known])
     small = [m for m in read_qm9(qm9, held_out=False, most_atoms=most_atoms) if len(m.symbols) >= fewest_atoms]
     small = [small[k] for k in rng.permutation(len(small))]
-    pieces = [s for s in fragments(compounds, apart_from=drugs) if _constitution(s) not in kept_apart]
+    pieces = [s for s in fragments(compounds, apart_from=drugs) if constitution(s) not in kept_apart]
     sizes_of = [chemistry.AddHs(chemistry.MolFromSmiles(s)).GetNumAtoms() for s in pieces]
     pieces = [s for s, size in zip(pieces, sizes_of, strict=True) if fewest_atoms <= size <= most_atoms]
     pieces = [pieces[k] for k in rng.permutation(len(pieces))]
@@ -164,7 +164,7 @@ def training_geometries(
     for turn in range(max(len(small), len(pieces))):
         if turn < len(pieces):
             drawn += _embedded(pieces[turn], seed)
-        if turn < len(small) and _constitution(small[turn].smiles) not in kept_apart:
+        if turn < len(small) and constitution(small[turn].smiles) not in kept_apart:
             drawn.append(small[turn])
         if most is not None and len(drawn) >= most:
             return drawn[:most]
@@ -184,14 +184,14 @@ def _distinct(smiles: Iterable[str]) -> set[str]:
 
 
 def _constitutions(smiles: Iterable[str]) -> set[str]:
-    return {known for known in map(_constitution, smiles) if known}
+    return {known for known in map(constitution, smiles) if known}
 
 
-def _constitution(smiles: str) -> str:
-    """Return the canonical SMILES without stereochemistry, so that stereoisomers are kept apart together."""
+def constitution(smiles: str) -> str:
+    """Return the canonical SMILES without stereochemistry, which conformers and stereoisomers share."""
     chemistry, _ = rdkit_modules()
     molecule = chemistry.MolFromSmiles(smiles)
-    return "" if molecule is None else chemistry.MolToSmiles(molecule, isomericSmiles=False)
+    return smiles if molecule is None else chemistry.MolToSmiles(molecule, isomericSmiles=False)
 
 
 def _canonical(smiles: str) -> str | None:

@@ -24,12 +24,11 @@ from torch.utils.data import DataLoader
 from firstlight.chem.scf.atom_graphs import AtomGraph, joined
 from firstlight.chem.scf.atom_metric import atom_integrals, atom_response
 from firstlight.chem.scf.auxiliary_basis import auxiliary_molecule
-from firstlight.chem.scf.data import ELEMENTS, is_held_out
+from firstlight.chem.scf.data import ELEMENTS, constitution, is_held_out
 from firstlight.chem.scf.density_fit import coulomb_matrix, fit_density, relative_coulomb_error
 from firstlight.chem.scf.density_model import DensityPredictor, nearest_distances
 from firstlight.chem.scf.drugs import JUDGED
 from firstlight.chem.scf.labels import Label
-from firstlight.chem.scf.molecules import rdkit_modules
 from firstlight.errors import InvalidInput
 from firstlight.training import LightningModule, TrainingRun, fit
 
@@ -71,12 +70,12 @@ def split(labels: Sequence[Label], apart_from: Sequence[str] = (), share: float 
         `firstlight.chem.scf.drugs.JUDGED`, are left out anyway.
     share : of the labels that training is watched with.
     """
-    judged = {_constitution(smiles) for smiles in (*JUDGED, *apart_from)}
+    judged = {constitution(smiles) for smiles in (*JUDGED, *apart_from)}
     train: list[Label] = []
     valid: list[Label] = []
     for label in labels:
         source, _, index = label.geometry.name.partition(":")
-        known = _constitution(label.geometry.smiles)
+        known = constitution(label.geometry.smiles)
         if (source == "qm9" and is_held_out(int(index))) or known in judged:
             continue
         (valid if _hash(known) < share else train).append(label)
@@ -250,7 +249,7 @@ def sample(predictor: DensityPredictor, label: Label) -> Sample:
     metric = torch.cat([part @ one for one, part in zip(mixing, rows.split(sizes, dim=1), strict=True)], dim=1)
     target = torch.cat([torch.linalg.solve(one, part) for one, part in zip(mixing, c.split(sizes), strict=True)])
     heads = predictor.heads
-    left_out = int(_hash(_constitution(geometry.smiles) + "/head") * heads) if heads > 1 else heads
+    left_out = int(_hash(constitution(geometry.smiles) + "/head") * heads) if heads > 1 else heads
     taught = (torch.arange(heads) != left_out).float()
     return Sample(graph.to(torch.float32), target.float(), (metric / (c @ projected @ c)).float(), taught)
 
@@ -300,13 +299,6 @@ def _coefficients(label: Label, auxbasis: str) -> np.ndarray:
     if auxbasis not in label.coefficients:
         raise InvalidInput(f"{label.geometry.name} has no coefficients in {auxbasis}; label it again with that basis")
     return np.asarray(label.coefficients[auxbasis], dtype=float)
-
-
-def _constitution(smiles: str) -> str:
-    """Return the canonical SMILES without stereochemistry, which conformers and stereoisomers share."""
-    chemistry, _ = rdkit_modules()
-    molecule = chemistry.MolFromSmiles(smiles)
-    return smiles if molecule is None else chemistry.MolToSmiles(molecule, isomericSmiles=False)
 
 
 def _hash(text: str) -> float:

@@ -1,8 +1,7 @@
 """The verbs of ``firstlight ising``."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich import box
@@ -10,7 +9,9 @@ from rich.table import Table
 from typer import Argument, Option
 
 from firstlight.errors import InvalidInput
-from firstlight.terminal import console
+from firstlight.files import writable, write_text
+from firstlight.pictures import FORMATS, save_picture
+from firstlight.terminal import console, print_table
 
 app = typer.Typer()
 
@@ -55,14 +56,13 @@ def oracle(
 
     Example: firstlight ising oracle data/lrim_64_0.6_10k.npz --plot oracle.png
     """
-    from firstlight.files import writable, write_text
     from firstlight.graphs.ising.data import load_samples
     from firstlight.graphs.ising.locality import local_lmmse_curve, oracle_curve
 
-    _check_written(out, ".csv")
-    _check_written(plot, ".png", ".svg", ".pdf")
-    for path in filter(None, (out, plot)):
-        writable(path)
+    if out:
+        writable(out, ".csv")
+    if plot:
+        writable(plot, *FORMATS)
     samples = load_samples(file)
     curves = [oracle_curve(samples.model, samples), local_lmmse_curve(samples.model, samples)]
     lines = ["radius,oracle_logmse,oracle_standard_error,local_linear_logmse,local_linear_standard_error"]
@@ -72,7 +72,7 @@ def oracle(
     if out:
         write_text(out, "\n".join(lines) + "\n")
     if plot:
-        _draw(plot, lambda ax: [curve.plot(ax) for curve in curves])
+        save_picture(plot, lambda ax: [curve.plot(ax) for curve in curves])
     table = Table("hops", "oracle, log₁₀ MSE", "best local linear, log₁₀ MSE", box=box.SIMPLE_HEAD)
     for line in lines[1:]:
         radius, *figures = line.split(",")
@@ -119,35 +119,13 @@ def report(
 
     Example: firstlight ising report runs/gin runs/radial --root data --plot report.png
     """
-    from firstlight.files import writable
     from firstlight.graphs.ising.data import load_samples
     from firstlight.graphs.ising.results import BenchmarkReport, BenchmarkResult
 
-    _check_written(plot, ".png", ".svg", ".pdf")
     if plot:
-        writable(plot)
+        writable(plot, *FORMATS)
     results = [BenchmarkResult.load(run) for run in runs]
     made = BenchmarkReport.of(results, load_samples(root / f"{results[0].dataset}.npz"))
-    rows = made.rows()
-    table = Table(*rows[0], box=box.SIMPLE_HEAD, title=results[0].dataset)
-    for row in rows:
-        table.add_row(*row.values())
-    console().print(table)
+    print_table(made.rows(), results[0].dataset)
     if plot:
-        _draw(plot, made.plot)
-
-
-def _check_written(path: Path | None, *endings: str) -> None:
-    if path and path.suffix not in endings:
-        raise InvalidInput(f"expected a file ending in {', '.join(endings)}, got {path}")
-
-
-def _draw(path: Path, plot: Callable[[Any], Any]) -> None:
-    from matplotlib.figure import Figure
-
-    from firstlight.files import written_whole
-
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    plot(figure.subplots())
-    with written_whole(path) as partial:
-        figure.savefig(partial, dpi=150)
+        save_picture(plot, made.plot)

@@ -21,6 +21,7 @@ from firstlight.errors import InvalidInput
 from firstlight.graphs.ising import lattices
 from firstlight.graphs.ising.couplings import PowerLawIsing
 from firstlight.graphs.ising.sampling import SpinSamples
+from firstlight.pictures import axes_or_new
 
 CHUNK = 2**21  # spins transformed at a time
 MOST_PAIRS = 4096  # sites up to which distances between all pairs are computed
@@ -63,9 +64,7 @@ class LocalityCurve:
 
     def plot(self, ax: Any = None, **style: Any) -> Any:
         """Draw log₁₀ MSE over the radius."""
-        import matplotlib.pyplot as plt
-
-        ax = plt.subplots()[1] if ax is None else ax
+        ax = axes_or_new(ax)
         ax.plot(self.radii, self.logmse, **{"label": self.predictor} | style)
         ax.set_xlabel("radius (hops)")
         ax.set_ylabel("log₁₀ MSE")

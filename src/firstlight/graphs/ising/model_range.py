@@ -18,6 +18,7 @@ from torch_geometric.data import Batch, Data
 from firstlight.errors import InvalidInput
 from firstlight.graphs.ising.evaluator import evaluation_mode
 from firstlight.graphs.ising.lattices import hops
+from firstlight.pictures import axes_or_new
 
 ROWS = 64  # predictions differentiated at a time, which bounds the memory
 
@@ -52,9 +53,7 @@ class RangeMeasure:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the mean influence by hops."""
-        import matplotlib.pyplot as plt
-
-        ax = plt.subplots()[1] if ax is None else ax
+        ax = axes_or_new(ax)
         mean = self.influence.mean(axis=0)
         ax.semilogy(np.arange(1, len(mean)), mean[1:], "o-", color="#0072B2")
         ax.set_xlabel("distance in hops")

@@ -13,6 +13,7 @@ from firstlight.files import write_text
 from firstlight.graphs.ising.data import LRIMName
 from firstlight.graphs.ising.locality import LocalityCurve, local_lmmse_curve, oracle_curve
 from firstlight.graphs.ising.sampling import SpinSamples
+from firstlight.pictures import axes_or_new
 
 
 @dataclass(frozen=True)
@@ -123,9 +124,7 @@ class BenchmarkReport:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw both curves over the radius, and every model where it sees and what it reached."""
-        import matplotlib.pyplot as plt
-
-        ax = plt.subplots()[1] if ax is None else ax
+        ax = axes_or_new(ax)
         # At the greatest distance the predictors see everything and only rounding errors are left.
         for curve, colour in ((self.oracle, "#000000"), (self.local, "#0072B2")):
             ax.plot(curve.radii[:-1], curve.logmse[:-1], color=colour, label=curve.predictor)

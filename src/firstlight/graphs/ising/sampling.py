@@ -21,6 +21,7 @@ from firstlight.files import load_arrays
 from firstlight.graphs.ising.autocorrelation import autocorrelation, integrated_time
 from firstlight.graphs.ising.couplings import PowerLawIsing
 from firstlight.graphs.ising.swendsen_wang import SwendsenWang
+from firstlight.pictures import axes_or_new
 
 CHAIN_LENGTH = 100  # draws per chain; divides the parts of the benchmark's split
 THIN_TIMES, THERMALIZE_TIMES = 5, 20  # autocorrelation times between draws, and before the first
@@ -70,9 +71,7 @@ class SamplingReport:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the histogram of magnetisations."""
-        import matplotlib.pyplot as plt
-
-        ax = plt.subplots()[1] if ax is None else ax
+        ax = axes_or_new(ax)
         ax.hist(self.magnetisations, bins=50, range=(-1, 1), density=True, histtype="stepfilled", color="#0072B2")
         ax.set_xlabel("magnetisation per spin")
         ax.set_ylabel("probability density")
