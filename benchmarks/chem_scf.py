@@ -1,10 +1,11 @@
 """Guesses for SCF side by side in one run: tables on the screen, the same as JSON.
 
-    python benchmarks/chem_scf.py [--quick] [--tables NAMES] [--weights FOLDER] [--folder DIR] [--json FILE]
+    python benchmarks/chem_scf.py [--quick] [--tables NAMES] [--guesses NAMES] [--grid LEVEL] [--folder DIR]
 
 Times are seconds of processor time of one thread; only ratios travel between machines. Every guess is charged for its
 own time: ERIC is cycles and guess, in cycles, over those of minao. Molecules are held-out ones of QM9 (package qm9pack)
-and drugs of 30 to 60 atoms. With --folder, what is done is kept and the same call goes on from there.
+and drugs of 30 to 60 atoms. With --folder, what is done is kept and the same call goes on from there. Every guess on
+every molecule, with grids of level 3, is more than a day of one core: --guesses and --grid take a part.
 """
 
 import argparse
@@ -39,6 +40,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer molecules, grids of level 1")
     parser.add_argument("--tables", default=",".join(TABLES), help="which, with commas between")
+    parser.add_argument("--guesses", default=",".join(GUESSES), help="which, with commas between")
+    parser.add_argument("--grid", type=int, metavar="LEVEL", help="of the grids; 3, with --quick 1, if not given")
     parser.add_argument("--weights", help="folder of a predictor; the shipped one if not given")
     parser.add_argument("--folder", type=Path, help="where runs are kept")
     parser.add_argument(
@@ -49,7 +52,8 @@ def main() -> None:
     if options.cost:
         print(json.dumps(guess_cost(polyglycine(options.cost), DensityPredictor.from_pretrained(options.weights))))
         return
-    bench = Benchmark(options.quick, options.weights, options.folder)
+    level = options.grid if options.grid is not None else 1 if options.quick else 3
+    bench = Benchmark(options.quick, options.weights, options.folder, options.guesses.split(","), level)
     tables = {}
     for name in options.tables.split(","):
         tables[name] = getattr(bench, name)()
@@ -61,9 +65,10 @@ def main() -> None:
 class Benchmark:
     """The tables, by name."""
 
-    def __init__(self, quick: bool, weights: str | None, folder: Path | None) -> None:
-        self.quick, self.weights, self.folder = quick, weights, folder
-        self.level = 1 if quick else 3
+    def __init__(
+        self, quick: bool, weights: str | None, folder: Path | None, guesses: Sequence[str], level: int
+    ) -> None:
+        self.quick, self.weights, self.folder, self.guesses, self.level = quick, weights, folder, guesses, level
 
     def oracle(self) -> Rows:
         """Cycles from exact densities, by auxiliary basis and metric."""
@@ -139,8 +144,8 @@ class Benchmark:
             make,
             self._source(),
             basis=basis,
-            folder=self.folder and self.folder / name,
-            guesses=GUESSES,
+            folder=self._kept(name, *self.guesses),
+            guesses=self.guesses,
             polish=polish,
         )
         for molecule, failure in failures.items():
@@ -148,13 +153,16 @@ class Benchmark:
         return summary(rows)
 
     def _each(self, name: str, measure: Any, molecules: Sequence[Geometry]) -> list[dict[str, Any]]:
-        folder = self.folder and self.folder / name
+        folder = self._kept(name)
         jobs = {molecule.name.replace(":", "_"): molecule for molecule in molecules}
         results, failures = parallel.run(partial(_as_arrays, measure), jobs, folder=folder)
         for molecule, failure in failures.items():
             console(stderr=True).print(f"{name}: {molecule}: {failure.strip().splitlines()[-1]}", markup=False)
         kept = [result if folder is None else load_arrays(result) for result in results.values()]
         return [json.loads(str(arrays["measured"])) for arrays in kept]
+
+    def _kept(self, name: str, *guesses: str) -> Path | None:
+        return self.folder and self.folder / "-".join([name, f"grid{self.level}", *guesses])
 
     def _source(self) -> DensityPredictor:
         return DensityPredictor.from_pretrained(self.weights)
