@@ -1,0 +1,149 @@
+"""Trajectories as they come: snapshots at times of their own, read from files or given as arrays."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float64
+from torch import Tensor
+
+from firstlight.errors import InvalidInput
+from firstlight.pde.flow.temporal_spline import check_finite, check_times
+
+
+@dataclass(frozen=True)
+class Trajectories:
+    """Snapshots of one or more runs of the same system.
+
+    Attributes
+    ----------
+    t : times of each trajectory, in double precision.
+    u : frames of each trajectory, (times, channels, *grid).
+    names : of the trajectories.
+    channels : names of the fields.
+    coordinates : of the grid, one array per dimension, by name, as far as they are known.
+    notes : what the reader left out or found missing, in sentences.
+    """
+
+    t: list[Float64[Tensor, " times"]]
+    u: list[Float[Tensor, "times channels *grid"]]
+    names: tuple[str, ...]
+    channels: tuple[str, ...]
+    coordinates: dict[str, Float64[np.ndarray, " points"]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def from_list(
+        cls,
+        trajectories: Sequence[tuple[Tensor | np.ndarray | Sequence, Tensor | np.ndarray | Sequence]],
+        channels: Sequence[str] | None = None,
+        names: Sequence[str] | None = None,
+    ) -> "Trajectories":
+        """Take pairs of times (times_b,) and frames (times_b, channels, *grid).
+
+        Parameters
+        ----------
+        trajectories : the pairs; each may have times of its own, of any number.
+        channels, names : of the fields and of the trajectories; numbered unless given.
+
+        Raises
+        ------
+        InvalidInput
+            If times do not increase, a frame is not finite, or shapes differ.
+        """
+        if not len(trajectories):
+            raise InvalidInput("expected at least one trajectory, got none")
+        times = [torch.as_tensor(t, dtype=torch.float64) for t, _ in trajectories]
+        frames = [torch.as_tensor(u) for _, u in trajectories]
+        frames = [u if u.dtype == torch.float64 else u.float() for u in frames]
+        labels = tuple(names or (f"{b:04d}" for b in range(len(times))))
+        for t, u, name in zip(times, frames, labels, strict=True):
+            if u.ndim < 2 or t.shape != u.shape[:1]:
+                raise InvalidInput(
+                    f"trajectory {name} has times {tuple(t.shape)} and frames {tuple(u.shape)}; expected (times,) and "
+                    f"(times, channels, …)"
+                )
+            if u.shape[1:] != frames[0].shape[1:]:
+                raise InvalidInput(
+                    f"trajectory {name} has frames of shape {tuple(u.shape[1:])}, trajectory {labels[0]} of "
+                    f"{tuple(frames[0].shape[1:])}; all must have the same channels and grid"
+                )
+            check_times(t, f"trajectory {name}")
+            check_finite(u, f"trajectory {name}")
+        fields = tuple(channels or (f"u{c}" for c in range(frames[0].shape[1])))
+        if len(fields) != frames[0].shape[1]:
+            raise InvalidInput(f"{frames[0].shape[1]} channels cannot be called {', '.join(fields)}")
+        return cls(times, frames, labels, fields)
+
+    def __len__(self) -> int:
+        """Return the number of trajectories."""
+        return len(self.t)
+
+    def __getitem__(self, which: slice | Sequence[int]) -> "Trajectories":
+        """Return some of the trajectories."""
+        chosen = range(len(self))[which] if isinstance(which, slice) else which
+        t, u, names = ([of[b] for b in chosen] for of in (self.t, self.u, self.names))
+        return replace(self, t=t, u=u, names=tuple(names))
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """Lengths of the grid; none for states without one."""
+        return tuple(self.u[0].shape[2:])
+
+    @property
+    def mean_spacing(self) -> float:
+        """Mean time between neighbouring frames, over all trajectories."""
+        return sum(float(t[-1] - t[0]) for t in self.t) / sum(len(t) - 1 for t in self.t)
+
+    def split(self, *shares: float, seed: int = 0) -> list["Trajectories"]:
+        """Divide by trajectory, never by frame, at random: ``train, valid, test = data.split(0.9, 0.05)``.
+
+        Parameters
+        ----------
+        shares : of all parts but the last, which takes what is left.
+        seed : of the order.
+
+        Raises
+        ------
+        InvalidInput
+            If a part would be empty.
+        """
+        order = np.random.default_rng(seed).permutation(len(self)).tolist()
+        ends = [0, *(round(len(self) * share) for share in np.cumsum(shares)), len(self)]
+        parts = [order[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+        if not all(parts):
+            raise InvalidInput(f"{len(self)} trajectories cannot be divided into parts of {[len(p) for p in parts]}")
+        return [self[sorted(part)] for part in parts]
+
+    def subsample(self, ratio: float, *, keep_ends: bool = False, seed: int = 0) -> "Trajectories":
+        """Keep a share of the frames of each trajectory, at random times, its own for each.
+
+        Parameters
+        ----------
+        ratio : share to keep, rounded to whole frames.
+        keep_ends : keep the first and the last frame always. Otherwise they are drawn as the others are, and times
+            before the first frame kept are never trained on.
+        seed : of the draw.
+
+        Raises
+        ------
+        InvalidInput
+            If the share does not lie in (0, 1], or leaves a trajectory fewer than two frames.
+        """
+        if not 0 < ratio <= 1:
+            raise InvalidInput(f"expected a share of the frames in (0, 1], got {ratio}")
+        generator = np.random.default_rng(seed)
+        kept = []
+        for t, name in zip(self.t, self.names, strict=True):
+            count = round(len(t) * ratio)
+            if count < 2:
+                raise InvalidInput(f"{ratio:g} of the {len(t)} frames of trajectory {name} leaves fewer than two")
+            inner = np.arange(len(t))
+            if keep_ends:
+                drawn = generator.choice(inner[1:-1], count - 2, replace=False)
+                kept.append(np.sort([0, *drawn, len(t) - 1]))
+            else:
+                kept.append(np.sort(generator.choice(inner, count, replace=False)))
+        t, u = ([x[k] for x, k in zip(of, kept, strict=True)] for of in (self.t, self.u))
+        return replace(self, t=t, u=u)
