@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float64
@@ -13,6 +13,9 @@ from firstlight import parallel
 from firstlight.errors import FirstlightError, InvalidInput, MissingExtra
 from firstlight.files import load_arrays, writable, written_whole
 from firstlight.pde.flow.problems.problem import Histories, Problem
+
+if TYPE_CHECKING:
+    from firstlight.pde.flow.trajectories import Trajectories
 
 CHUNK = 25  # trajectories that are solved together, as arrays
 
@@ -33,6 +36,13 @@ class Simulation:
     times: Float64[np.ndarray, " frames"]
     states: Histories
     seed: int
+
+    def trajectories(self) -> "Trajectories":
+        """Hand them to a model: frames in single precision, as a file would keep them, times in double."""
+        from firstlight.pde.flow.trajectories import Trajectories
+
+        pairs = [(self.times, history.astype(np.float32)) for history in self.states]
+        return replace(Trajectories.from_list(pairs, self.problem.channels), coordinates=dict(self.problem.grid))
 
     def save(self, path: str | Path) -> None:
         r"""Write the trajectories to an HDF5 file in PDEBench's layout, whole or not at all.
