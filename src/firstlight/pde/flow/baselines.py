@@ -1,7 +1,7 @@
 """What a flow operator is measured against: models with the same backbone, trained and asked by the same calls."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -115,8 +115,8 @@ class Autoregressive(DynamicsModel, coders=CODERS):
         step = trajectories.mean_spacing
         if any(not bool(torch.isclose(t.diff(), torch.tensor(step).double(), rtol=1e-3).all()) for t in trajectories.t):
             raise InvalidInput(
-                "a map from frame to frame needs equally spaced frames, and these are not; interpolate them, or train a "
-                "FlowOperator, which takes them as they are"
+                "a map from frame to frame needs equally spaced frames, and these are not; interpolate them, or train "
+                "a FlowOperator, which takes them as they are"
             )
         self.learn_states(torch.cat(trajectories.u))
         self.learn_rates(torch.cat([u.diff(dim=0) for u in trajectories.u]))
@@ -187,7 +187,8 @@ class NeuralODE(FlowOperator, coders=CODERS):
             width = gap.to(u.dtype).view(-1, *[1] * (u.ndim - 1))
             ends = torch.tensor([0.0, 1.0], dtype=u.dtype, device=u.device)
             options = {"step_size": 1 / self.steps}
-            u = odeint(lambda _, state, w=width: w * self(0.0, state), u, ends, method="rk4", options=options)[-1]
+            path: Any = odeint(lambda _, state, w=width: w * self(0.0, state), u, ends, method="rk4", options=options)
+            u = path[-1]
             states.append(u)
         unit = self.by_channel(self.rate_scale, u) * self.spacing.to(u.dtype)
         return ((torch.stack(states, dim=1) - batch.u[:, 1:]) / unit).square().mean()

@@ -202,8 +202,8 @@ class FlowOperator(DynamicsModel, coders=CODERS):
         slack = 1e-9 * max(abs(low), abs(high), high - low)
         if self.time_features and bool(((times < low - slack) | (times > high + slack)).any()):
             raise InvalidInput(
-                f"this model depends on time and was trained from t = {low:g} to {high:g}; asked for {times.min():g} to "
-                f"{times.max():g}. Ask within, or train with time_features=0"
+                f"this model depends on time and was trained from t = {low:g} to {high:g}; asked for {times.min():g} "
+                f"to {times.max():g}. Ask within, or train with time_features=0"
             )
         return times
 
@@ -221,7 +221,8 @@ class PathSampler:
     """Draws the batches of a `FlowOperator`."""
 
     def __init__(self, path: TemporalSpline, measure: Measure) -> None:
-        self.path, self.measure = path, measure
+        self.path = path
+        self.measure: Measure = measure
 
     def draw(self, n: int) -> PathPoints:
         """Points on the paths, from PyTorch's global generator of random numbers."""

@@ -55,7 +55,7 @@ def steps_within(evaluations: int, method: Method) -> int:
 
 def integrate(
     field: Field,
-    u0: Float[Tensor, "batch *state"],
+    u0: Float[Tensor, " batch *state"],
     t: Float64[Tensor, " times"],
     *,
     steps: int,

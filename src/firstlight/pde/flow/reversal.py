@@ -49,7 +49,7 @@ class Reversal(Rollout):
 
 
 def growth_rate(
-    field: Callable[[Tensor, Tensor], Tensor], t: Tensor, u: Float[Tensor, "batch *state"]
+    field: Callable[[Tensor, Tensor], Tensor], t: Tensor, u: Float[Tensor, " batch *state"]
 ) -> Float64[Tensor, " batch"]:
     """Rate at which the fastest growing perturbation of each state grows backwards in time.
 

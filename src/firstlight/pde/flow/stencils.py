@@ -50,7 +50,7 @@ def apply_stencils(
 
 
 @compiled
-def _apply(u, start, first, second, u_t, u_tt):  # noqa: ANN
+def _apply(u, start, first, second, u_t, u_tt):
     times, points = first.shape
     for i in range(times):
         for x in range(u.shape[1]):

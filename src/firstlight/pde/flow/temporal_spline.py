@@ -50,8 +50,8 @@ class PathPoints(NamedTuple):
     """
 
     t: Float64[Tensor, " points"]
-    u: Float[Tensor, "points *state"]
-    v: Float[Tensor, "points *state"]
+    u: Float[Tensor, " points *state"]
+    v: Float[Tensor, " points *state"]
     tau: Float64[Tensor, " points"]
     width: Float64[Tensor, " points"]
 
@@ -64,15 +64,16 @@ class TemporalSpline:
     ----------
     kind : of path.
     t : times of all snapshots, trajectory after trajectory.
-    u, first, second : the snapshots and their derivatives in time, in the precision of the data; a linear path has none.
+    u, first, second : the snapshots and their derivatives in time, in the precision of the data; a linear path has no
+        derivatives.
     offsets : trajectory b owns the snapshots ``offsets[b]:offsets[b + 1]``.
     """
 
     kind: Kind
     t: Float64[Tensor, " frames"]
-    u: Float[Tensor, "frames *state"]
-    first: Float[Tensor, "frames *state"] | None
-    second: Float[Tensor, "frames *state"] | None
+    u: Float[Tensor, " frames *state"]
+    first: Float[Tensor, " frames *state"] | None
+    second: Float[Tensor, " frames *state"] | None
     offsets: Int64[Tensor, " bounds"]
 
     @classmethod
@@ -136,13 +137,15 @@ class TemporalSpline:
         tau = torch.rand(n, generator=generator, dtype=torch.float64)
         return self._points(segments[chosen], tau)
 
-    def value(self, t: Float[Tensor, " n"] | Float[np.ndarray, " n"], trajectory: int = 0) -> Float[Tensor, "n *state"]:
+    def value(
+        self, t: Float[Tensor, " n"] | Float[np.ndarray, " n"], trajectory: int = 0
+    ) -> Float[Tensor, " n *state"]:
         """States on the path of a trajectory at given times."""
         return self._at(t, trajectory).u
 
     def derivative(
         self, t: Float[Tensor, " n"] | Float[np.ndarray, " n"], trajectory: int = 0
-    ) -> Float[Tensor, "n *state"]:
+    ) -> Float[Tensor, " n *state"]:
         """Velocities du/dt on the path of a trajectory at given times.
 
         Raises
@@ -183,8 +186,8 @@ class TemporalSpline:
         knots = self.t[first : last + 1]
         if bool(((times < knots[0]) | (times > knots[-1])).any()):
             raise InvalidInput(
-                f"trajectory {trajectory} has snapshots from t = {knots[0]:g} to {knots[-1]:g}; asked for {times.min():g} "
-                f"to {times.max():g}: a spline does not extrapolate"
+                f"trajectory {trajectory} has snapshots from t = {knots[0]:g} to {knots[-1]:g}; asked for "
+                f"{times.min():g} to {times.max():g}: a spline does not extrapolate"
             )
         k = (torch.searchsorted(knots, times, right=True) - 1).clamp(0, len(knots) - 2)
         return self._points(k + first, (times - knots[k]) / (knots[k + 1] - knots[k]))
@@ -212,7 +215,7 @@ class TemporalSpline:
         return PathPoints(self.t[k] + tau * h, u.to(dtype), v.to(dtype), tau, h)
 
 
-def _derivatives(t: Float64[Tensor, " times"], u: Float[Tensor, "times *state"], kind: Kind) -> tuple[Tensor, Tensor]:
+def _derivatives(t: Float64[Tensor, " times"], u: Float[Tensor, " times *state"], kind: Kind) -> tuple[Tensor, Tensor]:
     """First and second derivatives at the snapshots, of the kind of path asked for."""
     times = t.numpy() - float(t[0])
     values = u.reshape(len(u), -1).numpy()
@@ -241,7 +244,7 @@ def _as_lists(t: object, u: object, mask: Tensor | None) -> tuple[list[Tensor], 
         if mask is not None:
             t = [t_b[mask_b] for t_b, mask_b in zip(t, mask, strict=True)]
             u = [u_b[mask_b] for u_b, mask_b in zip(u, mask, strict=True)]
-    if not isinstance(t, Sequence) or not isinstance(u, Sequence) or len(t) != len(u) or not len(t):
+    if not isinstance(t, Sequence) or not isinstance(u, Sequence) or len(t) != len(u) or not t:
         raise InvalidInput("expected times and states of the same trajectories, at least one; lists of equal length")
     times = [torch.as_tensor(t_b).detach().cpu().double() for t_b in t]
     frames = [torch.as_tensor(u_b).detach().cpu() for u_b in u]
@@ -278,20 +281,21 @@ def check_times(t: Float64[Tensor, " times"], where: str) -> None:
     wrong = (t.diff() <= 0).nonzero()[:, 0]
     if len(wrong) and len(wrong) == len(t) - 1 and bool((t == t[0]).all()):
         raise InvalidInput(
-            f"{where}: all {len(t)} times equal {float(t[0]):.9g}; were they written in single precision, whose spacing "
-            f"there is {np.spacing(np.float32(t[0])):g}? Write them in double precision, or counted from the first frame"
+            f"{where}: all {len(t)} times equal {float(t[0]):.9g}; were they written in single precision, whose "
+            f"spacing there is {np.spacing(np.float32(t[0])):g}? Write them in double precision, or counted from the "
+            f"first frame"
         )
     if len(wrong):
         k = int(wrong[0])
         before, after = float(t[k]), float(t[k + 1])
         what = f"both have t = {before:.9g}" if before == after else f"time goes back from {before:.9g} to {after:.9g}"
         raise InvalidInput(
-            f"{where}: times must increase, but at frames {k} and {k + 1} {what}; a restarted run writes a frame twice: "
-            f"drop the duplicates (xarray: drop_duplicates('time')), or split the trajectory there"
+            f"{where}: times must increase, but at frames {k} and {k + 1} {what}; a restarted run writes a frame "
+            f"twice: drop the duplicates (xarray: drop_duplicates('time')), or split the trajectory there"
         )
 
 
-def check_finite(u: Float[Tensor, "times *state"], where: str) -> None:
+def check_finite(u: Float[Tensor, " times *state"], where: str) -> None:
     """Refuse frames that hold NaN or infinity, naming the first.
 
     Raises
@@ -303,5 +307,6 @@ def check_finite(u: Float[Tensor, "times *state"], where: str) -> None:
         bad = (~torch.isfinite(u.flatten(1)).all(1)).nonzero()[:, 0]
         if len(bad):
             raise InvalidInput(
-                f"{where}: frame {int(bad[0])} holds NaN or infinity ({len(bad)} such frames); drop them with their times"
+                f"{where}: frame {int(bad[0])} holds NaN or infinity ({len(bad)} such frames); drop them with their "
+                f"times"
             )

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from firstlight.errors import InvalidInput
 from firstlight.pde.flow.rollout import relative_error
@@ -72,7 +72,7 @@ def fit(
     epochs = math.ceil(steps / steps_per_epoch)
     loop = _Regression(model, learning_rate, epochs * steps_per_epoch)
     batches = DataLoader(_Draws(sampler, batch_size, steps_per_epoch), batch_size=None)
-    watched = None if valid is None else DataLoader([_rollouts(valid)], batch_size=None)
+    watched = None if valid is None else DataLoader(_Rollouts(valid), batch_size=None)
     trainer = {"gradient_clip_val": 1.0, **trainer}
     score = "train_loss" if valid is None else "valid_error"
     return run_training(
@@ -93,12 +93,20 @@ class _Draws(IterableDataset):
         return self.batches
 
 
-def _rollouts(valid: Trajectories) -> tuple[Tensor, Tensor]:
-    """Times, and frames (times, batch, …), of the first trajectories for validation."""
-    some = valid[:VALIDATION_TRAJECTORIES]
-    if any(not torch.equal(t, some.t[0]) for t in some.t):
-        raise InvalidInput("trajectories for validation must have the same times; take them before subsampling")
-    return some.t[0], torch.stack(some.u, dim=1)
+class _Rollouts(Dataset):
+    """Trajectories for validation, as one batch: times, and frames (times, batch, …)."""
+
+    def __init__(self, valid: Trajectories) -> None:
+        some = valid[:VALIDATION_TRAJECTORIES]
+        if any(not torch.equal(t, some.t[0]) for t in some.t):
+            raise InvalidInput("trajectories for validation must have the same times; take them before subsampling")
+        self.batch = some.t[0], torch.stack(some.u, dim=1)
+
+    def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
+        return self.batch
+
+    def __len__(self) -> int:
+        return 1
 
 
 class _Regression(LightningModule):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -111,7 +112,7 @@ class Trajectories:
         """
         order = np.random.default_rng(seed).permutation(len(self)).tolist()
         ends = [0, *(round(len(self) * share) for share in np.cumsum(shares)), len(self)]
-        parts = [order[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+        parts = [order[a:b] for a, b in pairwise(ends)]
         if not all(parts):
             raise InvalidInput(f"{len(self)} trajectories cannot be divided into parts of {[len(p) for p in parts]}")
         return [self[sorted(part)] for part in parts]
