@@ -38,17 +38,17 @@ class Experiment:
 
     Attributes
     ----------
+    name : of its results in a folder.
     problem : where trajectories come from.
     backbone : makes the network.
-    train, valid, test : numbers of trajectories.
+    sizes : numbers of trajectories for training, validation and test.
     steps, batch_size, learning_rate, steps_per_epoch : as `firstlight.pde.flow.training.fit` takes them.
     """
 
+    name: str
     problem: Problem
     backbone: Callable[[], nn.Module]
-    train: int
-    valid: int
-    test: int
+    sizes: tuple[int, int, int]
     steps: int
     batch_size: int
     learning_rate: float = 1e-3
@@ -57,18 +57,19 @@ class Experiment:
 
 # For one core: the grids of the two-dimensional problems are coarser than the paper's 128 × 128, the networks smaller.
 EXPERIMENTS: Mapping[str, Experiment] = {
-    "lorenz": Experiment(Lorenz(), partial(MLP, 3), train=900, valid=16, test=50, steps=4000, batch_size=512),
-    "burgers": Experiment(
-        Burgers(), partial(UNet, 1, 1, "periodic"), train=400, valid=16, test=50, steps=5000, batch_size=16
-    ),
-    "diffusion-reaction": Experiment(
-        DiffusionReaction(), partial(UNet, 2, 2, "neumann"),
-        train=150, valid=8, test=20, steps=8000, batch_size=4, steps_per_epoch=2000,
-    ),
-    "shallow-water": Experiment(
-        ShallowWater(points=32), partial(UNet, 3, 2, "neumann"),
-        train=100, valid=8, test=20, steps=8000, batch_size=4, steps_per_epoch=2000,
-    ),
+    experiment.name: experiment
+    for experiment in (
+        Experiment("lorenz", Lorenz(), partial(MLP, 3), sizes=(900, 16, 50), steps=4000, batch_size=512),
+        Experiment("burgers", Burgers(), partial(UNet, 1, 1), sizes=(400, 16, 50), steps=5000, batch_size=16),
+        Experiment(
+            "diffusion-reaction", DiffusionReaction(), partial(UNet, 2, 2, "neumann"),
+            sizes=(150, 8, 20), steps=8000, batch_size=4, steps_per_epoch=2000,
+        ),
+        Experiment(
+            "shallow-water", ShallowWater(points=32), partial(UNet, 3, 2, "neumann"),
+            sizes=(100, 8, 20), steps=8000, batch_size=4, steps_per_epoch=2000,
+        ),
+    )
 }  # fmt: skip
 
 
@@ -105,18 +106,18 @@ METHODS: Mapping[str, Method] = {
 
 
 def run(
-    problem: str,
+    experiment: Experiment,
     methods: Iterable[str],
     *,
     seeds: Iterable[int] = (0,),
     folder: str | Path,
     workers: int = 1,
 ) -> list[dict[str, Any]]:
-    """Train and test methods on a problem; what is in the folder is not done again.
+    """Train and test methods; what is in the folder is not done again.
 
     Parameters
     ----------
-    problem : a key of `EXPERIMENTS`.
+    experiment : one of `EXPERIMENTS`, or another.
     methods : keys of `METHODS`.
     seeds : of first weights, batches, and the choice of frames. The trajectories are the same for all.
     folder : for results; training goes on where it was stopped in ``runs/`` there, each with its weights in ``model``.
@@ -137,18 +138,17 @@ def run(
     Interrupted
         On Ctrl-C; the same call goes on.
     """
-    for name, known in ((problem, EXPERIMENTS), *((method, METHODS) for method in methods)):
-        if name not in known:
-            raise InvalidInput(f"nothing is called {name!r}; choose {', '.join(known)}")
-    folder = Path(folder)
-    jobs = {f"{problem}_{method}_{seed}": (problem, method, seed) for seed in seeds for method in methods}
+    methods, folder = tuple(methods), Path(folder)
+    if unknown := set(methods) - METHODS.keys():
+        raise InvalidInput(f"no method is called {min(unknown)!r}; choose {', '.join(METHODS)}")
+    jobs = {f"{experiment.name}_{method}_{seed}": (experiment, method, seed) for seed in seeds for method in methods}
     done, failures = parallel.run(partial(_job, folder / "runs"), jobs, folder=folder, workers=workers)
     if failures:
         raise FirstlightError("\n".join(f"{key} failed:\n{failure}" for key, failure in failures.items()))
     rows = []
     for key, (_, method, seed) in jobs.items():
         result = {name: array.tolist() for name, array in load_arrays(done[key]).items()}
-        rows.append({"problem": problem, "method": method, "seed": seed} | result)
+        rows.append({"experiment": experiment.name, "method": method, "seed": seed} | result)
     return rows
 
 
@@ -174,21 +174,24 @@ def summary(rows: Iterable[Row], against: str = "state-100") -> list[dict[str, A
     return table
 
 
+def trajectories(experiment: Experiment) -> tuple[Trajectories, Trajectories, Trajectories]:
+    """Draw training, validation and test trajectories, with seeds 0, 1 and 2."""
+    return _trajectories(experiment.problem, experiment.sizes)
+
+
 @cache
-def trajectories(problem: str) -> tuple[Trajectories, Trajectories, Trajectories]:
-    """Training, validation and test trajectories of an experiment, drawn with seeds of their own."""
-    experiment = EXPERIMENTS[problem]
-    sizes = enumerate((experiment.train, experiment.valid, experiment.test))
-    train, valid, test = (simulate(experiment.problem, n, seed=seed).trajectories() for seed, n in sizes)
+def _trajectories(problem: Problem, sizes: tuple[int, int, int]) -> tuple[Trajectories, Trajectories, Trajectories]:
+    train, valid, test = (simulate(problem, n, seed=seed).trajectories() for seed, n in enumerate(sizes))
     return train, valid, test
 
 
-def build(problem: str, method: str, seed: int) -> DynamicsModel:
+def build(experiment: Experiment, method: str, seed: int) -> DynamicsModel:
     """Make a model with first weights that the seed gives."""
-    backbone, (train, _, _) = EXPERIMENTS[problem].backbone, trajectories(problem)
+    problem = experiment.problem
+    grid = [len(points) for points in problem.grid.values()]
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        return METHODS[method].make(backbone(), len(train.channels), grid=train.grid)
+        return METHODS[method].make(experiment.backbone(), len(problem.channels), grid=grid)
 
 
 def truth(test: Trajectories) -> tuple[Tensor, Float[Tensor, "times batch channels *grid"]]:
@@ -227,11 +230,11 @@ def timed(roll: Callable[[], Rollout]) -> tuple[Rollout, float]:
     return rollout, 1e3 * (process_time() - began)
 
 
-def _job(runs: Path, job: tuple[str, str, int]) -> dict[str, Any]:
-    problem, method, seed = job
-    experiment, (train, valid, test) = EXPERIMENTS[problem], trajectories(problem)
-    model: Any = build(problem, method, seed)
-    folder = runs / f"{problem}_{method}_{seed}"
+def _job(runs: Path, job: tuple[Experiment, str, int]) -> dict[str, Any]:
+    experiment, method, seed = job
+    train, valid, test = trajectories(experiment)
+    model: Any = build(experiment, method, seed)
+    folder = runs / f"{experiment.name}_{method}_{seed}"
     recipe = METHODS[method]
     data = train if recipe.share == 1 else train.subsample(recipe.share, seed=seed)
     fit(
