@@ -60,14 +60,14 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     experiment.name: experiment
     for experiment in (
         Experiment("lorenz", Lorenz(), partial(MLP, 3), sizes=(900, 16, 50), steps=4000, batch_size=512),
-        Experiment("burgers", Burgers(), partial(UNet, 1, 1), sizes=(400, 16, 50), steps=5000, batch_size=16),
+        Experiment("burgers", Burgers(), partial(UNet, 1, 1), sizes=(400, 16, 50), steps=4000, batch_size=16),
         Experiment(
             "diffusion-reaction", DiffusionReaction(), partial(UNet, 2, 2, "neumann"),
-            sizes=(150, 8, 20), steps=8000, batch_size=4, steps_per_epoch=2000,
+            sizes=(150, 8, 20), steps=4000, batch_size=4, steps_per_epoch=1000,
         ),
         Experiment(
             "shallow-water", ShallowWater(points=32), partial(UNet, 3, 2, "neumann"),
-            sizes=(100, 8, 20), steps=8000, batch_size=4, steps_per_epoch=2000,
+            sizes=(100, 8, 20), steps=4000, batch_size=4, steps_per_epoch=1000,
         ),
     )
 }  # fmt: skip
@@ -93,7 +93,7 @@ class Method:
 METHODS: Mapping[str, Method] = {
     **{
         f"flow-{spline}-{percent}": Method(FlowOperator, percent / 100, {"spline": spline})
-        for spline in ("linear", "quintic", "hermite5", "c4")
+        for spline in ("linear", "quintic", "cubic", "c4")
         for percent in (10, 25, 100)
     },
     "segments-quintic-25": Method(FlowOperator, 0.25, {"spline": "quintic", "measure": "segment"}),

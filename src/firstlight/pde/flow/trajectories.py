@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,6 +12,9 @@ from jaxtyping import Float, Float64
 from torch import Tensor
 
 from firstlight.errors import InvalidInput
+from firstlight.pde.flow.hdf5_files import read_hdf5, write_hdf5
+from firstlight.pde.flow.labelled_arrays import read_labelled
+from firstlight.pde.flow.reading import Reading
 from firstlight.pde.flow.temporal_spline import check_finite, check_times
 
 
@@ -25,6 +30,7 @@ class Trajectories:
     channels : names of the fields.
     coordinates : of the grid, one array per dimension, by name, as far as they are known.
     notes : what the reader left out or found missing, in sentences.
+    time_unit : of the times, where the file says.
     """
 
     t: list[Float64[Tensor, " times"]]
@@ -33,6 +39,7 @@ class Trajectories:
     channels: tuple[str, ...]
     coordinates: dict[str, Float64[np.ndarray, " points"]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    time_unit: str | None = None
 
     @classmethod
     def from_list(
@@ -53,29 +60,82 @@ class Trajectories:
         InvalidInput
             If times do not increase, a frame is not finite, or shapes differ.
         """
-        if not len(trajectories):
-            raise InvalidInput("expected at least one trajectory, got none")
-        times = [torch.as_tensor(t, dtype=torch.float64) for t, _ in trajectories]
-        frames = [torch.as_tensor(u) for _, u in trajectories]
-        frames = [u if u.dtype == torch.float64 else u.float() for u in frames]
-        labels = tuple(names or (f"{b:04d}" for b in range(len(times))))
-        for t, u, name in zip(times, frames, labels, strict=True):
-            if u.ndim < 2 or t.shape != u.shape[:1]:
-                raise InvalidInput(
-                    f"trajectory {name} has times {tuple(t.shape)} and frames {tuple(u.shape)}; expected (times,) and "
-                    f"(times, channels, …)"
-                )
-            if u.shape[1:] != frames[0].shape[1:]:
-                raise InvalidInput(
-                    f"trajectory {name} has frames of shape {tuple(u.shape[1:])}, trajectory {labels[0]} of "
-                    f"{tuple(frames[0].shape[1:])}; all must have the same channels and grid"
-                )
-            check_times(t, f"trajectory {name}")
-            check_finite(u, f"trajectory {name}")
-        fields = tuple(channels or (f"u{c}" for c in range(frames[0].shape[1])))
-        if len(fields) != frames[0].shape[1]:
-            raise InvalidInput(f"{frames[0].shape[1]} channels cannot be called {', '.join(fields)}")
-        return cls(times, frames, labels, fields)
+        fields, labels = list(channels or ()), list(names or ())
+        return _checked(Reading("", fields, [(t, u) for t, u in trajectories], labels))
+
+    @classmethod
+    def from_hdf5(cls, path: str | Path, *, samples: int | None = None) -> "Trajectories":
+        """Read an HDF5 file in either layout of PDEBench, with one data set per field, or of The Well.
+
+        Parameters
+        ----------
+        path : the file.
+        samples : read only the first so many trajectories.
+
+        Raises
+        ------
+        InvalidInput
+            If it holds no trajectories, times do not increase or do not match the frames, or a frame is not finite.
+        MissingExtra
+            If h5py is not installed.
+        """
+        return _checked(read_hdf5(path, samples))
+
+    @classmethod
+    def from_xarray(
+        cls, data: Any, *, time: str = "time", sample: str = "sample", samples: int | None = None
+    ) -> "Trajectories":
+        """Read an ``xarray.Dataset`` or ``DataArray``, or the netCDF file or zarr store at a path.
+
+        Parameters
+        ----------
+        data : the data set, or its path. Dates and durations become seconds.
+        time, sample : names of the dimensions of time and of the trajectories (of which there may be one, without).
+        samples : read only the first so many trajectories.
+
+        Raises
+        ------
+        InvalidInput
+            If dimensions are missing, times do not increase, or a frame is not finite.
+        MissingExtra
+            If xarray, or what it needs to open the file, is not installed.
+        """
+        return _checked(read_labelled(data, time=time, sample=sample, samples=samples))
+
+    @classmethod
+    def from_file(cls, path: str | Path, *, samples: int | None = None) -> "Trajectories":
+        """Read a file by its ending: ``.h5`` and ``.hdf5``, ``.nc`` and ``.zarr``.
+
+        Raises
+        ------
+        InvalidInput
+            If the ending is another, or as the readers do.
+        """
+        ending = Path(path).suffix.lower()
+        if ending in (".h5", ".hdf5"):
+            return cls.from_hdf5(path, samples=samples)
+        if ending in (".nc", ".zarr"):
+            return cls.from_xarray(path, samples=samples)
+        if ending == ".mat":
+            raise InvalidInput(
+                f"{path}: MATLAB files are not read, since they do not say which axis is time. With it last: data = "
+                f"scipy.io.loadmat(file); t = data['t'].ravel(); Trajectories.from_list([(t, numpy.moveaxis(u, -1, 0)"
+                f"[:, None]) for u in data['u']]). An initial state kept apart goes before, with its time"
+            )
+        raise InvalidInput(f"cannot tell what {path} is; expected a name in .h5, .hdf5, .nc or .zarr")
+
+    def to_hdf5(self, path: str | Path) -> None:
+        """Write to a file in PDEBench's grouped layout, whole or not at all.
+
+        Raises
+        ------
+        InvalidInput
+            If the path cannot be written.
+        MissingExtra
+            If h5py is not installed.
+        """
+        pairs = ((t.numpy(), u.numpy()) for t, u in zip(self.t, self.u, strict=True))
+        write_hdf5(path, pairs, self.names, self.channels, self.coordinates)
 
     def __len__(self) -> int:
         """Return the number of trajectories."""
@@ -148,3 +208,32 @@ class Trajectories:
                 kept.append(np.sort(generator.choice(inner, count, replace=False)))
         t, u = ([x[k] for x, k in zip(of, kept, strict=True)] for of in (self.t, self.u))
         return replace(self, t=t, u=u)
+
+
+def _checked(reading: Reading) -> Trajectories:
+    """Make trajectories of what was read, or refuse it with the name of the file and of the trajectory."""
+    if not reading.pairs:
+        raise InvalidInput(f"{reading.source or 'the list'}: expected at least one trajectory, found none")
+    times = [torch.as_tensor(t, dtype=torch.float64) for t, _ in reading.pairs]
+    frames = [torch.as_tensor(u) for _, u in reading.pairs]
+    frames = [u if u.dtype == torch.float64 else u.float() for u in frames]
+    labels = reading.names or [f"{b:04d}" for b in range(len(times))]
+    for t, u, name in zip(times, frames, labels, strict=True):
+        where = f"{reading.source}: trajectory {name}" if reading.source else f"trajectory {name}"
+        if u.ndim < 2 or t.shape != u.shape[:1]:
+            raise InvalidInput(
+                f"{where} has times {tuple(t.shape)} and frames {tuple(u.shape)}; expected (times,) and (times, "
+                f"channels, …)"
+            )
+        if u.shape[1:] != frames[0].shape[1:]:
+            raise InvalidInput(
+                f"{where} has frames of shape {tuple(u.shape[1:])}, trajectory {labels[0]} of "
+                f"{tuple(frames[0].shape[1:])}; all must have the same channels and grid"
+            )
+        check_times(t, where)
+        check_finite(u, where)
+    channels = reading.channels or [f"u{c}" for c in range(frames[0].shape[1])]
+    if len(channels) != frames[0].shape[1]:
+        raise InvalidInput(f"{frames[0].shape[1]} channels cannot be called {', '.join(channels)}")
+    named = tuple(labels), tuple(channels)
+    return Trajectories(times, frames, *named, reading.coordinates, tuple(reading.notes), reading.time_unit)
