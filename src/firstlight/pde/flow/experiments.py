@@ -230,6 +230,24 @@ def timed(roll: Callable[[], Rollout]) -> tuple[Rollout, float]:
     return rollout, 1e3 * (process_time() - began)
 
 
+def step_cost(
+    model: Any, trajectories: Trajectories, batch_size: int, *, data: Mapping[str, Any] | None = None, repeats: int = 20
+) -> float:
+    """Milliseconds of processor per step of training, drawing included, in the median; the model is left as it was."""
+    kept = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    sampler = model.training_data(trajectories, **(data or {}))
+    optimizer = torch.optim.Adam(model.parameters())
+    taken = []
+    for _ in range(repeats + 2):
+        began = process_time()
+        optimizer.zero_grad()
+        model.loss(sampler.draw(batch_size)).backward()
+        optimizer.step()
+        taken.append(process_time() - began)
+    model.load_state_dict(kept)
+    return 1e3 * float(np.median(taken[2:]))
+
+
 def _job(runs: Path, job: tuple[Experiment, str, int]) -> dict[str, Any]:
     experiment, method, seed = job
     train, valid, test = trajectories(experiment)
@@ -259,24 +277,8 @@ def _job(runs: Path, job: tuple[Experiment, str, int]) -> dict[str, Any]:
         "error": float(relative_error(rollout.u, u).mean()),
         "evaluations": rollout.evaluations / (len(t) - 1),
         "milliseconds": milliseconds / u.shape[1],
-        "ms per step": _step_cost(model, data, recipe, experiment.batch_size),
+        "ms per step": step_cost(model, data, experiment.batch_size, data=recipe.data),
         "field error": field_error(model, experiment.problem, test) if has_field else float("nan"),
         "curve": error_against_evaluations(model, test) if has_field else [],
         "multistep curve": error_against_evaluations(model, test, (0.5, 1, 2), "ab4") if has_field else [],
     }
-
-
-def _step_cost(model: Any, data: Trajectories, recipe: Method, batch_size: int) -> float:
-    """Milliseconds of processor per step of training, drawing included: median of 20."""
-    sampler = model.training_data(data, **recipe.data)
-    optimizer = torch.optim.Adam(model.parameters())
-    kept = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    taken = []
-    for _ in range(22):
-        began = process_time()
-        optimizer.zero_grad()
-        model.loss(sampler.draw(batch_size)).backward()
-        optimizer.step()
-        taken.append(process_time() - began)
-    model.load_state_dict(kept)
-    return 1e3 * float(np.median(taken[2:]))

@@ -8,7 +8,7 @@ stand validation and checkpoints.
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -23,6 +23,7 @@ from firstlight.training import fit as run_training
 VALIDATION_TRAJECTORIES = 16
 
 
+@runtime_checkable
 class Sampler(Protocol):
     """What batches are drawn from."""
 
