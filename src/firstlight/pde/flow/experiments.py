@@ -60,14 +60,14 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     experiment.name: experiment
     for experiment in (
         Experiment("lorenz", Lorenz(), partial(MLP, 3), sizes=(900, 16, 50), steps=4000, batch_size=512),
-        Experiment("burgers", Burgers(), partial(UNet, 1, 1), sizes=(400, 16, 50), steps=4000, batch_size=16),
+        Experiment("burgers", Burgers(), partial(UNet, 1, 1), sizes=(400, 16, 50), steps=3000, batch_size=16),
         Experiment(
             "diffusion-reaction", DiffusionReaction(), partial(UNet, 2, 2, "neumann"),
             sizes=(150, 8, 20), steps=4000, batch_size=4, steps_per_epoch=1000,
         ),
         Experiment(
             "shallow-water", ShallowWater(points=32), partial(UNet, 3, 2, "neumann"),
-            sizes=(100, 8, 20), steps=4000, batch_size=4, steps_per_epoch=1000,
+            sizes=(100, 8, 20), steps=3000, batch_size=4, steps_per_epoch=1000,
         ),
     )
 }  # fmt: skip
