@@ -265,5 +265,5 @@ def _neuralop() -> Any:
     try:
         from neuralop import models
     except ModuleNotFoundError as error:
-        raise MissingExtra("neuraloperator", "pde") from error
+        raise MissingExtra("neuraloperator") from error
     return models
