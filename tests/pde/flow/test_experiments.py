@@ -26,8 +26,9 @@ from firstlight.pde.flow.experiments import (
 from firstlight.pde.flow.problems import Lorenz
 
 SMALL = Experiment(
-    "small", Lorenz(duration=0.2), partial(MLP, 3, widths=[8]), (6, 2, 3), steps=20, batch_size=8, steps_per_epoch=10
-)
+    "small", Lorenz(duration=0.2, spin_up=0.5), partial(MLP, 3, widths=[8]), (6, 2, 3),
+    steps=20, batch_size=8, steps_per_epoch=10,
+)  # fmt: skip
 
 
 class TrueField(FlowOperator):
@@ -46,7 +47,7 @@ def true_field():
 
 def test_the_true_field_has_no_error_and_its_rollout_that_of_the_integrator(true_field):
     test = trajectories(SMALL)[2]
-    assert field_error(true_field, SMALL.problem, test) < 1e-12
+    assert field_error(true_field, SMALL.problem, test) < 1e-6  # frames are in single precision
     coarse, fine = error_against_evaluations(true_field, test, [0.5, 1.0])
     assert coarse[0] == pytest.approx(0.5, abs=0.1)
     assert fine[0] == pytest.approx(1.0, abs=0.1)

@@ -26,6 +26,7 @@ from firstlight.pde.flow.dynamics_model import DynamicsModel
 from firstlight.pde.flow.flow_operator import FlowOperator
 from firstlight.pde.flow.problems import Burgers, DiffusionReaction, Lorenz, Problem, ShallowWater, simulate
 from firstlight.pde.flow.rollout import Rollout, relative_error
+from firstlight.pde.flow.saved_models import save_model
 from firstlight.pde.flow.training import fit
 from firstlight.pde.flow.trajectories import Trajectories
 
@@ -63,11 +64,11 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         Experiment("burgers", Burgers(), partial(UNet, 1, 1), sizes=(400, 16, 50), steps=3000, batch_size=16),
         Experiment(
             "diffusion-reaction", DiffusionReaction(), partial(UNet, 2, 2, "neumann"),
-            sizes=(150, 8, 20), steps=4000, batch_size=4, steps_per_epoch=1000,
+            sizes=(100, 8, 16), steps=3000, batch_size=4, steps_per_epoch=1000,
         ),
         Experiment(
             "shallow-water", ShallowWater(points=32), partial(UNet, 3, 2, "neumann"),
-            sizes=(100, 8, 20), steps=3000, batch_size=4, steps_per_epoch=1000,
+            sizes=(60, 8, 16), steps=2500, batch_size=4, steps_per_epoch=500,
         ),
     )
 }  # fmt: skip
@@ -269,7 +270,7 @@ def _job(runs: Path, job: tuple[Experiment, str, int]) -> dict[str, Any]:
         data=dict(recipe.data),
         enable_progress_bar=False,
     )
-    model.save_pretrained(folder / "model")
+    save_model(model, folder / "model", experiment=experiment.name, method=method, seed=seed)
     t, u = truth(test)
     rollout, milliseconds = timed(lambda: model.predict(u[0], t))
     has_field = isinstance(model, FlowOperator)

@@ -45,7 +45,7 @@ def test_several_fields_are_written_as_groups_with_channels_last(tmp_path):
 
 def test_a_file_with_another_ending_is_refused_and_nothing_is_written(tmp_path):
     with pytest.raises(InvalidInput, match=r"\.hdf5"):
-        simulate(Lorenz(duration=0.1), 1).save(tmp_path / "lorenz.csv")
+        simulate(Lorenz(duration=0.1, spin_up=0.1), 1).save(tmp_path / "lorenz.csv")
     assert list(tmp_path.iterdir()) == []
 
 

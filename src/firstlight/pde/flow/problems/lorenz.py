@@ -19,6 +19,7 @@ class Lorenz(Problem):
     sigma, rho, beta : the parameters.
     frame_spacing : time between stored frames; that of the paper is 0.005.
     duration : time of the last frame.
+    spin_up : time from random states to the initial ones, which are on the attractor by then.
     """
 
     sigma: float = 10.0
@@ -26,6 +27,7 @@ class Lorenz(Problem):
     beta: float = 8 / 3
     frame_spacing: float = 0.005
     duration: float = 2.0
+    spin_up: float = 10.0
 
     name: ClassVar = "lorenz"
     channels: ClassVar = ("x", "y", "z")
@@ -42,9 +44,9 @@ class Lorenz(Problem):
         return {}
 
     def initial_states(self, n: int, rng: np.random.Generator) -> States:
-        """Draw from a wide Gaussian and let the flow carry it to the attractor for 10 units of time."""
+        """Draw from a wide Gaussian and let the flow carry it to the attractor."""
         drawn = np.array([0.0, 0.0, 25.0]) + rng.normal(size=(n, 3)) * [8.0, 8.0, 8.0]
-        return self._solve(drawn, np.array([10.0]))[:, 0]
+        return self._solve(drawn, np.array([self.spin_up]))[:, 0]
 
     def right_hand_side(self, u: States) -> States:
         """Evaluate the three equations."""
