@@ -17,8 +17,8 @@ from torch.func import jvp
 
 from firstlight.pde.flow.rollout import Rollout
 
-# From this factor on, an error of one per cent, what a good model leaves, grows to the size of the solution.
-ILL_POSED = 100.0
+# From this factor on, an error of a few per cent, what a good model leaves, grows to the size of the solution.
+ILL_POSED = 10.0
 SCALE_ITERATIONS, ITERATIONS = 10, 60
 
 
@@ -32,9 +32,11 @@ class Reversal(Rollout):
 
     Attributes
     ----------
-    growth_rate : of the fastest growing perturbation of each sample, per unit of time, with the Jacobian held at uT.
-    amplification : of perturbations of uT, up to each of the times; the worst of the batch.
-    round_trip : relative L² distance from uT after following the last state forward again, for each sample. Where
+    growth_rate : of the fastest growing perturbation of each sample, per unit of time, with the Jacobian held at the
+        state to begin from. The Jacobian is the model's: of waves finer than any in its training it knows nothing, and
+        where the true equation damps them, the true rate is larger.
+    amplification : of perturbations of that state, up to each of the times; the worst of the batch.
+    round_trip : relative L² distance from that state after following the last state forward again, for each sample. Where
         errors grow backwards they shrink forwards, so a small one does not vouch for the past; a large one refutes it.
     """
 
@@ -87,14 +89,14 @@ def amplification(rates: Float64[Tensor, " batch"], t: Float64[Tensor, " times"]
     return torch.exp(rates.max().clamp_min(0) * (t[0] - t))
 
 
-def warn_if_ill_posed(factor: float, rate: float, horizon: float) -> None:
-    """Say what going back does to errors, where it is worth saying."""
+def warn_if_ill_posed(rates: Float64[Tensor, " batch"], t: Float64[Tensor, " times"]) -> None:
+    """Say what going back does to errors, where they grow tenfold."""
+    factor, rate = float(amplification(rates, t)[-1]), float(rates.max())
     if factor < ILL_POSED:
         return
-    reach = math.log(ILL_POSED) / rate
     warnings.warn(
-        f"going back {horizon:.4g} time units multiplies errors by {factor:.2g} (fastest growth {rate:.4g} per time "
-        f"unit): the states are not to be trusted beyond about {reach:.2g} time units",
+        f"going back {float(t[0] - t[-1]):.4g} time units multiplies errors by {factor:.2g} or more (fastest growth "
+        f"{rate:.4g} per time unit): do not trust states beyond about {math.log(ILL_POSED) / rate:.2g} time units",
         IllPosedReversal,
         stacklevel=4,
     )

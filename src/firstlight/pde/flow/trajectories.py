@@ -177,6 +177,18 @@ class Trajectories:
             raise InvalidInput(f"{len(self)} trajectories cannot be divided into parts of {[len(p) for p in parts]}")
         return [self[sorted(part)] for part in parts]
 
+    def skip(self, frames: int) -> "Trajectories":
+        """Leave out the first frames of each trajectory, such as white noise before anything has happened.
+
+        Raises
+        ------
+        InvalidInput
+            If a trajectory would have none left.
+        """
+        if frames < 0 or frames >= min(map(len, self.t)):
+            raise InvalidInput(f"cannot leave out {frames} of the {min(map(len, self.t))} frames of a trajectory")
+        return replace(self, t=[t[frames:] for t in self.t], u=[u[frames:] for u in self.u])
+
     def subsample(self, ratio: float, *, keep_ends: bool = False, seed: int = 0) -> "Trajectories":
         """Keep a share of the frames of each trajectory, at random times, its own for each.
 
