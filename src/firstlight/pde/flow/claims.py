@@ -283,7 +283,7 @@ def _step_costs(budget: Budget) -> list[dict[str, Any]]:
         "neural ODE, 1 segment": NeuralODE(experiment.backbone(), 1),
         "neural ODE, 10 segments": NeuralODE(experiment.backbone(), 1, window=10),
     }
-    repeats = budget.pick(10, 50)
+    repeats = budget.pick(5, 50)
     return [{"model": name, "ms": step_cost(model, data, 16, repeats=repeats)} for name, model in models.items()]
 
 
