@@ -166,6 +166,7 @@ class FNO(nn.Module):
             n_layers=layers,
             positional_embedding=None,
         )
+        self.register_state_dict_post_hook(without_metadata)
 
     def forward(self, u: Float[Tensor, "batch channels *grid"]) -> Float[Tensor, "batch out *grid"]:
         """Rate of change of each field."""
@@ -214,8 +215,10 @@ class UNO(nn.Module):
             uno_n_modes=[list(modes), half, half, half, list(modes)],
             uno_scalings=[[scale] * len(modes) for scale in (1.0, 0.5, 1.0, 1.0, 2.0)],
             horizontal_skips_map={4: 0, 3: 1},
+            channel_mlp_skip="linear",  # the default cannot change the number of channels
             positional_embedding=None,
         )
+        self.register_state_dict_post_hook(without_metadata)
 
     def forward(self, u: Float[Tensor, "batch channels *grid"]) -> Float[Tensor, "batch out *grid"]:
         """Rate of change of each field."""
@@ -246,6 +249,11 @@ def rebuild(description: dict[str, Any]) -> nn.Module:
     arguments = dict(description)
     kind = arguments.pop("kind")
     return KINDS[kind](**arguments) if kind in KINDS else Unknown(kind)
+
+
+def without_metadata(module: nn.Module, state_dict: dict[str, Any], prefix: str, local_metadata: Any) -> None:
+    """Take out what ``neuralop``'s models put among their weights, which no other file of weights can hold."""
+    state_dict.pop("_metadata", None)
 
 
 def _check_boundary(boundary: str) -> None:

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from firstlight.errors import InvalidInput
-from firstlight.pde.flow.backbones import Unknown, describe, rebuild
+from firstlight.pde.flow.backbones import Unknown, describe, rebuild, without_metadata
 from firstlight.pretrained import Pretrained
 
 CODERS = {nn.Module: (describe, rebuild)}  # a backbone goes into config.json as its class and arguments
@@ -37,6 +37,7 @@ class DynamicsModel(Pretrained, coders=CODERS):
                 f"it was saved with a backbone of the class {backbone.kind}, which is not ours to rebuild; "
                 f"pass one: from_pretrained(folder, backbone=…)"
             )
+        self.register_state_dict_post_hook(without_metadata)
         self.backbone, self.channels = backbone, channels
         self.grid = None if grid is None else tuple(grid)
         for name in ("u_scale", "rate_scale"):

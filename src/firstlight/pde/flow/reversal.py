@@ -36,8 +36,9 @@ class Reversal(Rollout):
         state to begin from. The Jacobian is the model's: of waves finer than any in its training it knows nothing, and
         where the true equation damps them, the true rate is larger.
     amplification : of perturbations of that state, up to each of the times; the worst of the batch.
-    round_trip : relative L² distance from that state after following the last state forward again, for each sample. Where
-        errors grow backwards they shrink forwards, so a small one does not vouch for the past; a large one refutes it.
+    round_trip : relative L² distance from that state after following the last state forward again, for each sample.
+        Where errors grow backwards they shrink forwards, so a small one does not vouch for the past; a large one
+        refutes it.
     """
 
     growth_rate: Float64[Tensor, " batch"]

@@ -277,7 +277,7 @@ def check_times(t: Float64[Tensor, " times"], where: str) -> None:
         If there are such times.
     """
     if not bool(t.isfinite().all()):
-        raise InvalidInput(f"{where}: the time of frame {int((~t.isfinite()).nonzero()[0])} is {float('nan')}; mend it")
+        raise InvalidInput(f"{where}: the time of frame {int((~t.isfinite()).nonzero()[0])} is not finite; mend it")
     wrong = (t.diff() <= 0).nonzero()[:, 0]
     if len(wrong) and len(wrong) == len(t) - 1 and bool((t == t[0]).all()):
         raise InvalidInput(
