@@ -61,6 +61,11 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     experiment.name: experiment
     for experiment in (
         Experiment("lorenz", Lorenz(), partial(MLP, 3), sizes=(900, 16, 50), steps=4000, batch_size=512),
+        # Where the method is out of its depth: frames so far apart that no path through a quarter of them is good.
+        Experiment(
+            "lorenz-coarse", Lorenz(frame_spacing=0.02), partial(MLP, 3),
+            sizes=(900, 16, 50), steps=4000, batch_size=512,
+        ),
         Experiment("burgers", Burgers(), partial(UNet, 1, 1), sizes=(400, 16, 50), steps=3000, batch_size=16),
         Experiment(
             "diffusion-reaction", DiffusionReaction(), partial(UNet, 2, 2, "neumann"),
