@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
 import torch
 from jaxtyping import Float, Float64
 from torch import Tensor, nn
@@ -11,7 +10,7 @@ from torch import Tensor, nn
 from firstlight.errors import InvalidInput, MissingExtra
 from firstlight.pde.flow.dynamics_model import CODERS, DynamicsModel
 from firstlight.pde.flow.flow_operator import FlowOperator
-from firstlight.pde.flow.rollout import Rollout, query_times
+from firstlight.pde.flow.rollout import Rollout, States, Times, query_times
 from firstlight.pde.flow.trajectories import Trajectories
 
 Target = Literal["state", "increment"]
@@ -37,7 +36,7 @@ class WindowSampler:
         self.u, self.t, self.frames = torch.cat(trajectories.u), torch.cat(trajectories.t), frames
         starts, begin = [], 0
         for t in trajectories.t:
-            starts.append(torch.arange(begin, begin + len(t) - frames + 1))
+            starts.append(begin + torch.arange(max(0, len(t) - frames + 1)))
             begin += len(t)
         self.starts = torch.cat(starts)
         if not len(self.starts):
@@ -96,13 +95,14 @@ class Autoregressive(DynamicsModel, coders=CODERS):
 
     def loss(self, batch: FrameWindows) -> Float[Tensor, ""]:
         """Mean squared error of the next frame, in units of what the backbone gives."""
-        u = batch.u[:, 0]
+        frames = self.in_own_precision(batch.u)
+        u = frames[:, 0]
         u = u + self.noise * self.by_channel(self.u_scale, u) * torch.randn_like(u)
         with torch.no_grad():
             for _ in range(self.pushforward):
                 u = self(u)
         unit = self.by_channel(self.rate_scale if self.target == "increment" else self.u_scale, u)
-        return ((self(u) - batch.u[:, -1]) / unit).square().mean()
+        return ((self(u) - frames[:, -1]) / unit).square().mean()
 
     def training_data(self, trajectories: Trajectories) -> WindowSampler:
         """Learn the scales of states and increments, and the time from frame to frame.
@@ -123,7 +123,7 @@ class Autoregressive(DynamicsModel, coders=CODERS):
         self.spacing.fill_(step)
         return WindowSampler(trajectories, self.pushforward + 2)
 
-    def predict(self, u0: Tensor | np.ndarray, t: Tensor | np.ndarray | Sequence[float]) -> Rollout:
+    def predict(self, u0: States, t: Times) -> Rollout:
         """Follow states frame by frame; at times in between, on a straight line from frame to frame.
 
         Parameters
@@ -181,8 +181,8 @@ class NeuralODE(FlowOperator, coders=CODERS):
             from torchdiffeq import odeint
         except ModuleNotFoundError as error:
             raise MissingExtra("torchdiffeq", "pde") from error
-        u = batch.u[:, 0]
-        states = []
+        frames = self.in_own_precision(batch.u)
+        u, states = frames[:, 0], []
         for gap in batch.width.T:
             width = gap.to(u.dtype).view(-1, *[1] * (u.ndim - 1))
             ends = torch.tensor([0.0, 1.0], dtype=u.dtype, device=u.device)
@@ -191,7 +191,7 @@ class NeuralODE(FlowOperator, coders=CODERS):
             u = path[-1]
             states.append(u)
         unit = self.by_channel(self.rate_scale, u) * self.spacing.to(u.dtype)
-        return ((torch.stack(states, dim=1) - batch.u[:, 1:]) / unit).square().mean()
+        return ((torch.stack(states, dim=1) - frames[:, 1:]) / unit).square().mean()
 
     def training_data(self, trajectories: Trajectories) -> WindowSampler:  # type: ignore[override]
         """Learn the scales of states and velocities, these from differences of frames."""
@@ -208,7 +208,7 @@ class NeuralODE(FlowOperator, coders=CODERS):
 class Persistence:
     """Nothing ever changes: the error that any model must beat."""
 
-    def predict(self, u0: Tensor | np.ndarray, t: Tensor | np.ndarray | Sequence[float]) -> Rollout:
+    def predict(self, u0: States, t: Times) -> Rollout:
         """Repeat the first state at all times."""
         u, times = torch.as_tensor(u0), query_times(t)
         return Rollout(times, u.expand(len(times), *u.shape), 0)

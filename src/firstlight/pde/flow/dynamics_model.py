@@ -1,7 +1,6 @@
 """What is the same in all models of dynamics: standardised states, refused shapes, the saved configuration."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -72,12 +71,16 @@ class DynamicsModel(Pretrained, coders=CODERS):
         InvalidInput
             If shapes do not fit the model, or a state is not finite.
         """
-        weights: Any = next(self.backbone.parameters(), self.u_mean)
-        state = torch.as_tensor(u0).to(weights)
+        state = self.in_own_precision(torch.as_tensor(u0))
         self.check_state(state)
         if not bool(state.isfinite().all()):
             raise InvalidInput("the initial state holds NaN or infinity")
         return state
+
+    def in_own_precision(self, u: Tensor) -> Tensor:
+        """Bring states into the precision and onto the device of the weights, of which some may be complex."""
+        real = (weights for weights in self.backbone.parameters() if weights.is_floating_point())
+        return u.to(next(real, self.u_mean))
 
     def check_state(self, u: Tensor) -> None:
         """Refuse states whose channels or grid are not the model's.

@@ -10,7 +10,6 @@ anywhere in time.
 import math
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 from jaxtyping import Float, Float64
 from torch import Tensor, nn
@@ -19,7 +18,7 @@ from firstlight.errors import InvalidInput
 from firstlight.pde.flow.dynamics_model import CODERS, DynamicsModel
 from firstlight.pde.flow.integrators import Method, integrate, steps_within
 from firstlight.pde.flow.reversal import Reversal, amplification, growth_rate, warn_if_ill_posed
-from firstlight.pde.flow.rollout import Rollout, query_times, relative_error
+from firstlight.pde.flow.rollout import Rollout, States, Times, query_times, relative_error
 from firstlight.pde.flow.temporal_spline import Kind, Measure, PathPoints, TemporalSpline
 from firstlight.pde.flow.trajectories import Trajectories
 
@@ -86,11 +85,11 @@ class FlowOperator(DynamicsModel, coders=CODERS):
 
     def loss(self, batch: PathPoints) -> Float[Tensor, ""]:
         """Mean squared error of the velocity, in units of `rate_scale`, at points of paths."""
-        by_sample = (-1, *[1] * (batch.u.ndim - 1))
-        tau, width = (x.to(batch.u.dtype).view(by_sample) for x in (batch.tau, batch.width))
-        noise = torch.randn_like(batch.u) * self.by_channel(self.u_scale, batch.u) * self.gamma0
-        u = batch.u + (tau * (1 - tau)) ** 3 * noise
-        v = batch.v + 3 / width * (tau * (1 - tau)) ** 2 * (1 - 2 * tau) * noise
+        u, v = self.in_own_precision(batch.u), self.in_own_precision(batch.v)
+        tau, width = (x.to(u.dtype).view(-1, *[1] * (u.ndim - 1)) for x in (batch.tau, batch.width))
+        noise = torch.randn_like(u) * self.by_channel(self.u_scale, u) * self.gamma0
+        u = u + (tau * (1 - tau)) ** 3 * noise
+        v = v + 3 / width * (tau * (1 - tau)) ** 2 * (1 - 2 * tau) * noise
         wrong = (self(batch.t, u) - v) / self.by_channel(self.rate_scale, u)
         return wrong.square().mean()
 
@@ -115,8 +114,8 @@ class FlowOperator(DynamicsModel, coders=CODERS):
 
     def predict(
         self,
-        u0: Tensor | np.ndarray,
-        t: Tensor | np.ndarray | Sequence[float],
+        u0: States,
+        t: Times,
         *,
         method: Method = "rk4",
         nfe: int | None = None,
@@ -149,8 +148,8 @@ class FlowOperator(DynamicsModel, coders=CODERS):
 
     def reverse(
         self,
-        u_end: Tensor | np.ndarray,
-        t: Tensor | np.ndarray | Sequence[float],
+        u_end: States,
+        t: Times,
         *,
         method: Method = "rk4",
         nfe: int | None = None,
@@ -185,8 +184,8 @@ class FlowOperator(DynamicsModel, coders=CODERS):
 
     def integration_error(
         self,
-        u0: Tensor | np.ndarray,
-        t: Tensor | np.ndarray | Sequence[float],
+        u0: States,
+        t: Times,
         *,
         method: Method = "rk4",
         nfe: int | None = None,
@@ -219,10 +218,10 @@ class FlowOperator(DynamicsModel, coders=CODERS):
         warn_if_ill_posed(rates, t)
         return rates
 
-    def _times(self, t: object) -> Tensor:
+    def _times(self, t: Times) -> Tensor:
         times = query_times(t)
         low, high = self.time_range.tolist()
-        slack = 1e-9 * max(abs(low), abs(high), high - low)
+        slack = 1e-9 * (high - low) + 4e-16 * max(abs(low), abs(high))
         if self.time_features and bool(((times < low - slack) | (times > high + slack)).any()):
             raise InvalidInput(
                 f"this model depends on time and was trained from t = {low:g} to {high:g}; asked for {times.min():g} "

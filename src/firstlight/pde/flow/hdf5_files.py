@@ -170,10 +170,10 @@ def _component(c: int, axes: list[str], rank: int) -> str:
 
 def write_hdf5(
     path: str | Path,
-    pairs: Iterable[tuple[Float64[np.ndarray, " times"], np.ndarray]],
+    pairs: Iterable[tuple[Float64[np.ndarray, " _times"], np.ndarray]],
     names: Iterable[str],
     channels: Iterable[str],
-    coordinates: dict[str, Float64[np.ndarray, " points"]],
+    coordinates: dict[str, Float64[np.ndarray, " _points"]],
 ) -> None:
     """Write trajectories in PDEBench's grouped layout, whole or not at all.
 

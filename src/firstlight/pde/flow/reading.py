@@ -28,7 +28,7 @@ class Reading:
     channels: list[str] = field(default_factory=list)
     pairs: list[tuple[Any, Any]] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
-    coordinates: dict[str, Float64[np.ndarray, " points"]] = field(default_factory=dict)
+    coordinates: dict[str, Float64[np.ndarray, " _points"]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     time_unit: str | None = None
 

@@ -47,7 +47,7 @@ class ReversedFrames:
         ax : matplotlib axes; new ones unless given.
         """
         ax = axes_or_new(ax)
-        back = self.reversal.t[0] - self.reversal.t
+        back = (self.reversal.t[0] - self.reversal.t).numpy()
         ax.semilogy(back[1:], self.errors[1:], "o-", label="error")
         grown = self.errors[1] * self.reversal.amplification / self.reversal.amplification[1]
         ax.semilogy(back[1:], grown[1:], "--", label="first error, grown at the predicted rate")

@@ -1,8 +1,10 @@
 """What following a model in time gives."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
@@ -12,6 +14,9 @@ from firstlight.pictures import axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+States = Tensor | np.ndarray
+Times = Tensor | np.ndarray | Sequence[float | int]
 
 
 @dataclass(frozen=True)
@@ -40,15 +45,17 @@ class Rollout:
         ax = axes_or_new(ax)
         u = self.u[:, sample].detach().cpu()
         if u.ndim == 2:
-            ax.plot(self.t, u)
+            ax.plot(self.t.numpy(), u.numpy())
             ax.set(xlabel="time", ylabel="state")
         elif u.ndim == 3:
             edges = (0, u.shape[2], float(self.t[0]), float(self.t[-1]))
-            image = ax.imshow(u[:, channel], aspect="auto", origin="lower", extent=edges, interpolation="nearest")
+            image = ax.imshow(
+                u[:, channel].numpy(), aspect="auto", origin="lower", extent=edges, interpolation="nearest"
+            )
             ax.set(xlabel="grid point", ylabel="time")
             ax.figure.colorbar(image, ax=ax)
         else:
-            image = ax.imshow(u[-1, channel].T, origin="lower", interpolation="nearest")
+            image = ax.imshow(u[-1, channel].T.numpy(), origin="lower", interpolation="nearest")
             ax.set(xlabel="grid point along x", ylabel=f"along y, at t = {float(self.t[-1]):.4g}")
             ax.figure.colorbar(image, ax=ax)
         return ax
@@ -62,6 +69,11 @@ def relative_error(
 
     The first frame is given, not predicted; counting it in would only flatter. A state that is not finite makes the
     error infinite.
+
+    Raises
+    ------
+    InvalidInput
+        If shapes differ.
     """
     if predicted.shape != truth.shape:
         raise InvalidInput(f"prediction {tuple(predicted.shape)} and truth {tuple(truth.shape)} differ in shape")
@@ -69,7 +81,7 @@ def relative_error(
     return torch.nan_to_num(wrong / right, nan=torch.inf, posinf=torch.inf)
 
 
-def query_times(t: object) -> Float64[Tensor, " times"]:
+def query_times(t: Times) -> Float64[Tensor, " times"]:
     """Bring the times a model is asked for into double precision.
 
     Raises

@@ -6,13 +6,13 @@ stand validation and checkpoints.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, IterableDataset
+from torch.utils.data import DataLoader, Dataset
 
 from firstlight.errors import InvalidInput
 from firstlight.pde.flow.rollout import relative_error
@@ -81,14 +81,17 @@ def fit(
     )
 
 
-class _Draws(IterableDataset):
-    """A number of batches, drawn when they are asked for."""
+class _Draws(Dataset):
+    """A number of batches, drawn when they are asked for, by an index that means nothing.
+
+    Of a data set that can only be iterated Lightning would draw a batch ahead, before the epoch is seeded.
+    """
 
     def __init__(self, sampler: Sampler, batch_size: int, batches: int) -> None:
         self.sampler, self.batch_size, self.batches = sampler, batch_size, batches
 
-    def __iter__(self) -> Iterator[Any]:
-        return (self.sampler.draw(self.batch_size) for _ in range(self.batches))
+    def __getitem__(self, index: int) -> Any:
+        return self.sampler.draw(self.batch_size)
 
     def __len__(self) -> int:
         return self.batches
@@ -122,7 +125,7 @@ class _Regression(LightningModule):
         self.log("train_loss", loss, on_step=False, on_epoch=True, batch_size=1, sync_dist=True)
         return loss
 
-    def validation_step(self, batch: tuple[Tensor, Tensor]) -> None:
+    def validation_step(self, batch: Sequence[Tensor]) -> None:
         t, u = batch
         # A young model may leave all bounds; that is a bad score, but no end of the training, as infinity would be.
         error = relative_error(self.model.predict(u[0], t).u, u).clamp(max=1e3)

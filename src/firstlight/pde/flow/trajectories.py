@@ -33,11 +33,11 @@ class Trajectories:
     time_unit : of the times, where the file says.
     """
 
-    t: list[Float64[Tensor, " times"]]
-    u: list[Float[Tensor, "times channels *grid"]]
+    t: list[Float64[Tensor, " _times"]]
+    u: list[Float[Tensor, "_times channels *grid"]]
     names: tuple[str, ...]
     channels: tuple[str, ...]
-    coordinates: dict[str, Float64[np.ndarray, " points"]] = field(default_factory=dict)
+    coordinates: dict[str, Float64[np.ndarray, " _points"]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     time_unit: str | None = None
 
