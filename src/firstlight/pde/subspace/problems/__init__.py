@@ -1,0 +1,23 @@
+"""Families of problems, each solved many times: where the subspaces to be learned come from.
+
+A family draws samples; a sample has the ``field`` that a network sees, the ``basis()`` of the wanted subspace from a
+real solver, and what is needed to put a predicted subspace to use (``matrix``, ``system``, …).
+"""
+
+from firstlight.pde.subspace.problems.burgers import BurgersProblem, ConvectionProblem, EvolutionSample
+from firstlight.pde.subspace.problems.elliptic import EllipticSample, FlattopProblem, diffusion_matrix
+from firstlight.pde.subspace.problems.random_series import RandomSeries
+from firstlight.pde.subspace.problems.samples import SubspaceData, generate, sample_seed
+
+__all__ = [
+    "BurgersProblem",
+    "ConvectionProblem",
+    "EllipticSample",
+    "EvolutionSample",
+    "FlattopProblem",
+    "RandomSeries",
+    "SubspaceData",
+    "diffusion_matrix",
+    "generate",
+    "sample_seed",
+]
