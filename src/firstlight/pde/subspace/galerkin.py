@@ -14,7 +14,7 @@ from scipy.linalg import lu_factor, lu_solve, solve, solve_banded
 from scipy.sparse.linalg import splu
 
 from firstlight.errors import FirstlightError, InvalidInput
-from firstlight.pde.subspace.bases import orthonormal
+from firstlight.pde.subspace.columns import orthonormal
 
 NEWTON_STEPS = 20
 NEWTON_TOLERANCE = 1e-11  # of the update, relative to the state
