@@ -105,4 +105,3 @@ def _by_snapshots(snapshots: np.ndarray, count: int, mass: Mass) -> tuple[np.nda
         )
         energies, y = eigsh(gram, count, v0=np.ones(total))
     return energies, snapshots @ y / np.sqrt(np.abs(energies))
-
