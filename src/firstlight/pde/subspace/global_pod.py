@@ -1,5 +1,6 @@
-"""One basis for all samples: proper orthogonal decomposition of every basis seen, the classical peer of a prediction."""
+"""One basis for all samples: proper orthogonal decomposition of all bases seen, the classical peer of a prediction."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ def leading_directions(
     snapshots = bases.transpose(1, 0, 2).reshape(n, total).astype(float)
     if n <= min(total, DENSE):
         covariance = snapshots @ snapshots.T
-        last = {"subset_by_index": (n - count, n - 1)}
+        last: dict[str, Any] = {"subset_by_index": (n - count, n - 1)}
         if mass is None:
             energies, U = scipy.linalg.eigh(covariance, **last)
         else:  # S Sᵀ M u = λ u with uᵀ M u = 1
@@ -100,8 +101,11 @@ def _by_snapshots(snapshots: np.ndarray, count: int, mass: Mass) -> tuple[np.nda
         gram = snapshots.T @ weighed(mass, snapshots)
         energies, y = scipy.linalg.eigh(gram, subset_by_index=(total - count, total - 1))
     else:
-        gram = LinearOperator(
-            (total, total), matvec=lambda y: snapshots.T @ weighed(mass, snapshots @ y.ravel()), dtype=float
-        )
+        apply = partial(_gram_times, snapshots, mass)
+        gram = LinearOperator((total, total), matvec=apply, dtype=float)  # type: ignore[call-arg] - its stub is wrong
         energies, y = eigsh(gram, count, v0=np.ones(total))
     return energies, snapshots @ y / np.sqrt(np.abs(energies))
+
+
+def _gram_times(snapshots: np.ndarray, mass: Mass, y: np.ndarray) -> np.ndarray:
+    return snapshots.T @ weighed(mass, snapshots @ y.ravel())

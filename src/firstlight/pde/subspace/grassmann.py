@@ -129,7 +129,7 @@ class GrassmannInterpolator(SubspaceEstimator):
     def _bases(self, fields: np.ndarray) -> np.ndarray:
         queries = (fields.reshape(len(fields), -1) - self._centre) / self._spread
         count = 1 if self.method == "nearest" else min(self.neighbours, len(self.fields_))
-        near = self._tree.query(queries, k=np.arange(1, count + 1))[1]
+        near = np.asarray(self._tree.query(queries, count)[1]).reshape(-1, count)
         return np.stack([self._between(query, ids) for query, ids in zip(queries, near, strict=True)])
 
     def _between(self, query: Float[np.ndarray, " d"], near: np.ndarray) -> Float[np.ndarray, "n p"]:

@@ -4,16 +4,17 @@ On a grid of equal cells M is the identity up to a factor, and `None` stands for
 matrix of ∫ φ_i φ_j; a one-dimensional array stands for its diagonal when it is lumped.
 """
 
+from typing import Any
+
 import numpy as np
 import scipy.linalg
 from jaxtyping import Float, Float64
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from firstlight.errors import InvalidInput
 from firstlight.pde.subspace.columns import orthonormal
 
-Mass = np.ndarray | sparse.sparray | sparse.spmatrix | None
+Mass = Any  # NumPy array, SciPy sparse matrix or array, or None; their stubs have no type in common
 
 
 def check_mass(mass: Mass, n: int) -> None:
@@ -33,7 +34,7 @@ def check_mass(mass: Mass, n: int) -> None:
         raise InvalidInput("the mass matrix must be positive definite; its diagonal has entries that are not positive")
 
 
-def weighed(mass: Mass, X: Float[np.ndarray, "n *columns"]) -> Float[np.ndarray, "n *columns"]:
+def weighed(mass: Mass, X: Float[np.ndarray, "n ..."]) -> Float[np.ndarray, "n ..."]:
     """Return M X."""
     if mass is None:
         return X
@@ -67,7 +68,7 @@ def mass_orthonormal(Q: Float[np.ndarray, "n p"], mass: Mass) -> Float[np.ndarra
     """
     if mass is None:
         return Q
-    return scipy.linalg.solve_triangular(gram_factor(Q, mass), Q.T, trans="T").T
+    return scipy.linalg.solve_triangular(gram_factor(Q, mass), Q.T, trans=1).T
 
 
 def gram_factor(Q: Float[np.ndarray, "n p"], mass: Mass) -> Float[np.ndarray, "p p"]:

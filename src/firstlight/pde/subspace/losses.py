@@ -49,7 +49,7 @@ def stochastic_loss(
     n_probe: int = 4,
     generator: torch.Generator | None = None,
 ) -> Float[Tensor, " *batch"]:
-    """Distance of random combinations t = V z, z ~ N(0, I), from the span of W: an unbiased estimate of `subspace_loss`.
+    """Distance of random combinations t = V z, z ~ N(0, I), from the span of W: an unbiased estimate of the above.
 
     E ‖(I − P) V z‖² = ‖(I − P) V‖² = L₁. Only n_probe right-hand sides take part in place of k, which pays when k is
     large. Columns of V that are multiplied by singular values make it the weighted loss of a proper orthogonal

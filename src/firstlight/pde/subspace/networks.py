@@ -1,8 +1,8 @@
 """Networks that map a coefficient field to a basis of a subspace.
 
 On a grid: `FactorisedFourier`, whose layers mix along one axis at a time in Fourier space, and `UNet`. On any mesh:
-`CoefficientMLP`, which combines the columns of a fixed basis. Fields have the shape (batch, channels, *grid); what comes
-out has one column per basis vector and is not orthonormal.
+`CoefficientMLP`, which combines the columns of a fixed basis. Fields have the shape (batch, channels, *grid); what
+comes out has one column per basis vector and is not orthonormal.
 """
 
 import math
@@ -18,8 +18,9 @@ from torch.nn.functional import gelu, interpolate
 class FactorisedFourier(nn.Module):
     """Factorised Fourier neural operator: u ← u + gelu(C₂ gelu(C₁ Σ_d F_dᵀ R_d F_d u)), between pointwise maps.
 
-    F_d is the Fourier transform along axis d, cut off after some modes, and R_d a matrix for each mode (Tran et al.
-    2023, in the form of Fanaskov et al. 2026). Coordinates are further input channels.
+    F_d takes the products with the longest waves along axis d, and R_d is a matrix for each of them (Tran et al. 2023,
+    in the form of Fanaskov et al. 2026). Waves count by halves, since neither fields nor eigenvectors repeat beyond the
+    box; on the flattop problem that took a tenth off the error. Coordinates are further input channels.
 
     Parameters
     ----------
@@ -28,7 +29,7 @@ class FactorisedFourier(nn.Module):
     out_dim : columns of the basis, p.
     width : channels inside.
     layers : how many times the formula is applied.
-    modes : Fourier modes kept along each axis, at most half the points.
+    modes : cosines and sines kept along each axis, at most as many as points.
     """
 
     coordinates: Tensor
@@ -55,7 +56,7 @@ class _FourierBlock(nn.Module):
         super().__init__()
         self.mixing = nn.ParameterList()
         for axis, size in enumerate(grid):
-            transform = real_fourier(size, min(modes, (size + 1) // 2))
+            transform = half_waves(size, min(modes, size))
             self.register_buffer(f"transform_{axis}", transform, persistent=False)
             # A real matrix for cosines and sines together, of which complex multiplication is a special case.
             shape = (transform.shape[-1], 2 * width, 2 * width)
@@ -63,7 +64,7 @@ class _FourierBlock(nn.Module):
         self.first, self.second = nn.Linear(width, width), nn.Linear(width, width)
 
     def forward(self, u: Float[Tensor, "batch ... width"]) -> Float[Tensor, "batch ... width"]:
-        mixed = sum(self._along(u, axis, weight) for axis, weight in enumerate(self.mixing))
+        mixed = torch.stack([self._along(u, axis, weight) for axis, weight in enumerate(self.mixing)]).sum(dim=0)
         return gelu(self.second(gelu(self.first(mixed))))
 
     def _along(self, u: Tensor, axis: int, weight: Tensor) -> Tensor:
@@ -94,7 +95,7 @@ class UNet(nn.Module):
 
     coordinates: Tensor
 
-    def __init__(self, channels: int, grid: Sequence[int], out_dim: int, width: int = 24, layers: int = 4) -> None:
+    def __init__(self, channels: int, grid: Sequence[int], out_dim: int, width: int = 16, layers: int = 5) -> None:
         super().__init__()
         self.register_buffer("coordinates", coordinates(grid), persistent=False)
         dim = len(grid)
@@ -108,6 +109,8 @@ class UNet(nn.Module):
     def forward(self, fields: Float[Tensor, "batch channels ..."]) -> Float[Tensor, "batch n p"]:
         """Return a basis for each sample, grid points numbered row by row."""
         u = with_coordinates(fields, self.coordinates)
+        if u.ndim == 4:
+            u = u.contiguous(memory_format=torch.channels_last)  # a fifth faster on a CPU
         levels = [u := convolve(u if level == 0 else self.pool(u)) for level, convolve in enumerate(self.down)]
         for fine, convolve in zip(levels[-2::-1], reversed(self.up), strict=True):
             u = interpolate(u, size=fine.shape[2:], mode=self.smooth, align_corners=False)
@@ -161,12 +164,11 @@ def with_coordinates(
     return torch.cat([fields, points.expand(len(fields), *points.shape)], dim=1)
 
 
-def real_fourier(size: int, modes: int) -> Float[Tensor, "size 2 modes"]:
-    """Return the cosines and sines of the lowest Fourier modes on a periodic grid, of unit length."""
-    waves = 2 * math.pi / size * torch.arange(size)[:, None] * torch.arange(modes)
-    lengths = torch.full((modes,), math.sqrt(2 / size))
-    lengths[0] = math.sqrt(1 / size)
-    return torch.stack([torch.cos(waves), torch.sin(waves)], dim=1) * lengths
+def half_waves(size: int, modes: int) -> Float[Tensor, "size 2 modes"]:
+    """Return cosines and sines of 0 or 1, 2, … half waves over a box, at its inner points."""
+    points = math.pi * torch.arange(1, size + 1)[:, None] / (size + 1)
+    cosines, sines = torch.cos(points * torch.arange(modes)), torch.sin(points * torch.arange(1, modes + 1))
+    return torch.stack([cosines, sines], dim=1) / math.sqrt(size)
 
 
 def _convolutions(dim: int, channels: int, width: int) -> nn.Module:

@@ -10,9 +10,9 @@ import torch
 from firstlight.errors import InvalidInput
 from firstlight.pde.subspace.estimators import SubspaceEstimator
 from firstlight.pde.subspace.inner_products import Mass
-from firstlight.pde.subspace.subspace_network import Net, SubspaceNetwork
+from firstlight.pde.subspace.subspace_network import SubspaceNetwork
 
-WIDTHS = {"ffno": (32, 4), "unet": (24, 4), "pod-mlp": (256, 3)}  # width and layers
+WIDTHS = {"ffno": (32, 4), "unet": (16, 5), "pod-mlp": (256, 3)}  # width and layers
 
 
 class SubspaceRegressor(SubspaceEstimator):
@@ -25,7 +25,7 @@ class SubspaceRegressor(SubspaceEstimator):
     ----------
     dim : how many columns of each basis are wanted, k; all unless given.
     out_dim : columns of the prediction, p ≥ k; 2 k unless given.
-    net : ``"ffno"`` or ``"unet"`` for fields on a grid, of shape (channels, *grid), with one unknown per grid point;
+    net : ``"unet"`` or ``"ffno"`` for fields on a grid, of shape (channels, *grid), with one unknown per grid point;
         ``"pod-mlp"`` for parameters and for any mesh.
     loss : ``"l1"``, the exact distance, or ``"l2"``, its estimate from `n_probe` random combinations.
     n_probe : of the loss ``"l2"``.
@@ -58,7 +58,7 @@ class SubspaceRegressor(SubspaceEstimator):
         self,
         dim: int | None = None,
         out_dim: int | None = None,
-        net: Net = "ffno",
+        net: str = "unet",
         loss: str = "l1",
         n_probe: int = 4,
         mass: Mass = None,

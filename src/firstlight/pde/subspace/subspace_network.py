@@ -44,7 +44,7 @@ class SubspaceNetwork(Pretrained):
 
     def __init__(
         self,
-        net: Net,
+        net: str,
         field_shape: Sequence[int],
         n: int,
         dim: int,
@@ -142,7 +142,7 @@ class SubspaceNetwork(Pretrained):
 
 
 def _check_grid(net: str, field_shape: tuple[int, ...], n: int) -> None:
-    channels, *grid = field_shape or (0,)
+    grid = field_shape[1:]
     if not 1 <= len(grid) <= 3:
         raise InvalidInput(
             f"net={net!r} needs fields on a grid, of shape (channels, *grid), got {field_shape}; for parameters or "
@@ -154,4 +154,4 @@ def _check_grid(net: str, field_shape: tuple[int, ...], n: int) -> None:
             "choose net='pod-mlp' if unknowns are not the grid points"
         )
     if net == "unet" and min(grid) < 8:
-        raise InvalidInput(f"net='unet' halves the grid three times; {grid} is too small for that, choose net='ffno'")
+        raise InvalidInput(f"net='unet' halves the grid several times; {grid} is too small for that, choose net='ffno'")

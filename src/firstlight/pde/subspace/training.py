@@ -1,6 +1,8 @@
 """The training of a `SubspaceNetwork` and the recipes of the weights that ship."""
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,12 +13,75 @@ from scipy import sparse
 from torch import Tensor
 from torch.utils.data import DataLoader, TensorDataset
 
+from firstlight.errors import InvalidInput
 from firstlight.pde.subspace.inner_products import Mass
 from firstlight.pde.subspace.losses import stochastic_loss, subspace_loss
+from firstlight.pde.subspace.problems import BurgersProblem, FlattopProblem, SubspaceData, generate
+from firstlight.pde.subspace.regressor import SubspaceRegressor
 from firstlight.pde.subspace.subspace_network import SubspaceNetwork
 from firstlight.training import LightningModule, TrainingRun, fit
 
 Loss = Literal["l1", "l2"]
+JUDGED = 1_000_000  # samples from this number on are for judging, none of those before it
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How weights that ship were made.
+
+    Attributes
+    ----------
+    problem : the family of problems.
+    samples : how many are drawn to train on; a tenth of them is set aside to choose the best epoch.
+    parameters : of `SubspaceRegressor`.
+    """
+
+    problem: FlattopProblem | BurgersProblem
+    samples: int
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+RECIPES: Mapping[str, Recipe] = {
+    "flattop-p10": Recipe(FlattopProblem(cells=32, n_vectors=10), 6000, {"out_dim": 10, "steps": 5000}),
+    "flattop-p20": Recipe(FlattopProblem(cells=32, n_vectors=10), 6000, {"out_dim": 20, "steps": 5000}),
+    "flattop-p40": Recipe(FlattopProblem(cells=32, n_vectors=10), 6000, {"out_dim": 40, "steps": 5000}),
+    "burgers-p10": Recipe(BurgersProblem("II", n_vectors=10), 4000, {"out_dim": 10}),
+}
+
+
+def train_recipe(
+    name: str, folder: str | Path, *, resume: bool = False, workers: int | None = 1, **parameters: Any
+) -> SubspaceRegressor:
+    """Make weights that ship anew: draw and solve problems, train, and leave the model in ``folder/model``.
+
+    Parameters
+    ----------
+    name : of the recipe, as `RECIPES` has them.
+    folder : for solved problems, checkpoints, scores and the model.
+    resume : go on with the run in `folder`.
+    workers : processes that solve problems, None for one per core.
+    **parameters : of `SubspaceRegressor`, in place of those of the recipe.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such recipe or a parameter is wrong.
+    Interrupted
+        On Ctrl-C; the same call with ``resume=True`` goes on.
+    """
+    if name not in RECIPES:
+        raise InvalidInput(f"there is no recipe {name!r}; choose among {', '.join(RECIPES)}")
+    recipe, folder = RECIPES[name], Path(folder)
+    data = generate(recipe.problem, recipe.samples, folder=folder / "samples", workers=workers)
+    model = SubspaceRegressor(**{**recipe.parameters, **parameters})
+    model.fit(data.fields, data.bases, folder=folder / "run", resume=resume)
+    model.save_pretrained(folder / "model")
+    return model
+
+
+def judged(problem: FlattopProblem | BurgersProblem, count: int, seed: int = 0) -> SubspaceData:
+    """Draw and solve problems that no recipe trains on."""
+    return generate(problem, count, first=JUDGED, seed=seed)
 
 
 def train(
@@ -77,6 +142,8 @@ def train(
 
 class SubspaceTraining(LightningModule):
     """Loss and optimiser; the score is the mean of the squared sines of the principal angles."""
+
+    mass: Tensor | None
 
     def __init__(
         self, network: SubspaceNetwork, mass: Tensor | None, n_probe: int | None, learning_rate: float, epochs: int
