@@ -1,5 +1,6 @@
 """Subspaces from coefficient fields by a trained network, in the manner of scikit-learn."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,7 +25,8 @@ class SubspaceRegressor(SubspaceEstimator):
     Parameters
     ----------
     dim : how many columns of each basis are wanted, k; all unless given.
-    out_dim : columns of the prediction, p ≥ k; 2 k unless given.
+    out_dim : columns of the prediction, p ≥ k; 2 k unless given. With several numbers one network learns them all: the
+        prediction W has as many columns as the largest, and ``W[:, :p]`` is the prediction for each other p.
     net : ``"unet"`` or ``"ffno"`` for fields on a grid, of shape (channels, *grid), with one unknown per grid point;
         ``"pod-mlp"`` for parameters and for any mesh.
     loss : ``"l1"``, the exact distance, or ``"l2"``, its estimate from `n_probe` random combinations.
@@ -57,7 +59,7 @@ class SubspaceRegressor(SubspaceEstimator):
     def __init__(
         self,
         dim: int | None = None,
-        out_dim: int | None = None,
+        out_dim: int | Sequence[int] | None = None,
         net: str = "unet",
         loss: str = "l1",
         n_probe: int = 4,
@@ -100,7 +102,7 @@ class SubspaceRegressor(SubspaceEstimator):
         Interrupted
             On Ctrl-C; with a folder, the same call with ``resume=True`` goes on.
         """
-        from firstlight.pde.subspace.training import train
+        from firstlight.pde.subspace.network_training import train
 
         fields, bases = self._check_training(fields, bases)
         if self.loss not in ("l1", "l2"):
@@ -123,12 +125,11 @@ class SubspaceRegressor(SubspaceEstimator):
 
         Parameters
         ----------
-        name : ``"flattop-p10"``, ``"flattop-p20"``, ``"flattop-p40"``, ``"burgers-p10"``; or as
-            `firstlight.pretrained.Pretrained.from_pretrained` takes it.
+        name : ``"flattop"`` or ``"burgers"``, or as `firstlight.pretrained.Pretrained.from_pretrained` takes it.
         mass : matrix of the inner product in which predictions are to be orthonormal.
         """
         network = SubspaceNetwork.from_pretrained(name)
-        estimator = cls(network.dim, network.out_dim, network.kind, mass=mass)
+        estimator = cls(network.dim, network.out_dims, network.kind, mass=mass)
         estimator.network_, estimator.field_shape_ = network, network.field_shape
         return estimator
 
@@ -139,26 +140,18 @@ class SubspaceRegressor(SubspaceEstimator):
     def _network(self, fields: np.ndarray, bases: np.ndarray) -> SubspaceNetwork:
         samples, n, k = bases.shape
         out_dim = self.out_dim or min(2 * k, n - 1)
+        out_dims = [out_dim] if isinstance(out_dim, int) else [int(p) for p in out_dim]
         width, layers = WIDTHS.get(self.net, (1, 1))
         # No more directions than the training samples span; a few more samples than that may be set aside.
         available = min(n, k * (samples - max(1, round(self.validation * samples))))
         pod_dim = self.pod_dim or min(200, available)
-        if self.net == "pod-mlp" and not out_dim <= pod_dim <= available:
+        if self.net == "pod-mlp" and not max(out_dims) <= pod_dim <= available:
             raise InvalidInput(
-                f"pod_dim={pod_dim} must lie between out_dim={out_dim} and the {available} directions that the "
+                f"pod_dim={pod_dim} must lie between out_dim={max(out_dims)} and the {available} directions that the "
                 "training samples can span"
             )
-        return SubspaceNetwork(
-            self.net,
-            list(fields.shape[1:]),
-            n,
-            k,
-            out_dim,
-            self.width or width,
-            self.layers or layers,
-            self.modes,
-            pod_dim,
-        )
+        size = (self.width or width, self.layers or layers, self.modes, pod_dim)
+        return SubspaceNetwork(self.net, list(fields.shape[1:]), n, k, out_dims, *size)
 
     def _bases(self, fields: np.ndarray) -> np.ndarray:
         return self.network_.bases(fields, self.mass)

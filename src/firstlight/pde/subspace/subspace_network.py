@@ -26,7 +26,9 @@ class SubspaceNetwork(Pretrained):
     net : ``"ffno"``, ``"unet"`` or ``"pod-mlp"``.
     field_shape : of a single field: (channels, *grid) for the first two.
     n : rows of a basis.
-    dim, out_dim : wanted vectors k and columns of the prediction p.
+    dim : wanted vectors, k.
+    out_dims : columns of the prediction, p. Of several numbers the largest; the first columns of it, as many as each
+        other number says, are trained to be a prediction of their own.
     width, layers, modes : as the networks in `firstlight.pde.subspace.networks` take them.
     pod_dim : columns of the fixed basis of ``"pod-mlp"``.
     features : numbers that ``"pod-mlp"`` sees of a field, its leading principal components.
@@ -48,7 +50,7 @@ class SubspaceNetwork(Pretrained):
         field_shape: Sequence[int],
         n: int,
         dim: int,
-        out_dim: int,
+        out_dims: Sequence[int],
         width: int,
         layers: int,
         modes: int = 12,
@@ -58,11 +60,12 @@ class SubspaceNetwork(Pretrained):
         super().__init__()
         if net not in get_args(Net):
             raise InvalidInput(f"net must be one of {', '.join(get_args(Net))}, got {net!r}")
-        if not dim <= out_dim < n:
+        if bad := [p for p in out_dims if not dim <= p < n]:
             raise InvalidInput(
-                f"out_dim={out_dim} must be at least the {dim} wanted vectors and less than the {n} unknowns"
+                f"out_dim={bad[0]} must be at least the {dim} wanted vectors and less than the {n} unknowns"
             )
-        self.kind, self.field_shape, self.n, self.dim, self.out_dim = net, tuple(field_shape), n, dim, out_dim
+        self.kind, self.field_shape, self.n, self.dim = net, tuple(field_shape), n, dim
+        self.out_dims, out_dim = sorted(out_dims), max(out_dims)
         if net == "pod-mlp":
             numbers = math.prod(self.field_shape)
             seen = min(features, numbers)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float64
@@ -12,6 +12,7 @@ from firstlight.errors import FirstlightError, InvalidInput
 from firstlight.files import load_arrays, save_arrays
 
 
+@runtime_checkable
 class Problem(Protocol):
     """A family of problems: draws samples that have a `field` to see and a `basis()` to predict."""
 
