@@ -41,7 +41,7 @@ class FactorisedFourier(nn.Module):
         self.register_buffer("coordinates", coordinates(grid), persistent=False)
         self.lift = nn.Linear(channels + len(grid), width)
         self.blocks = nn.ModuleList([_FourierBlock(grid, width, modes) for _ in range(layers)])
-        self.project = nn.Linear(width, out_dim)
+        self.project = columns(width, out_dim)
 
     def forward(self, fields: Float[Tensor, "batch channels ..."]) -> Float[Tensor, "batch n p"]:
         """Return a basis for each sample, grid points numbered row by row."""
@@ -104,7 +104,7 @@ class UNet(nn.Module):
         self.smooth = ("linear", "bilinear", "trilinear")[dim - 1]
         self.down = nn.ModuleList([_convolutions(dim, a, b) for a, b in pairwise([channels + dim, *widths])])
         self.up = nn.ModuleList([_convolutions(dim, fine + coarse, fine) for fine, coarse in pairwise(widths)])
-        self.project = nn.Linear(width, out_dim)
+        self.project = columns(width, out_dim)
 
     def forward(self, fields: Float[Tensor, "batch channels ..."]) -> Float[Tensor, "batch n p"]:
         """Return a basis for each sample, grid points numbered row by row."""
@@ -149,6 +149,11 @@ class CoefficientMLP(nn.Module):
         for layer in self.layers:
             u = u + gelu(layer(u))
         return self.start + self.project(u).unflatten(1, self.start.shape)
+
+
+def columns(width: int, out_dim: int) -> nn.Module:
+    """Return the pointwise map to the columns of a basis, which a linear one would hold to `width` dimensions."""
+    return nn.Sequential(nn.Linear(width, 2 * out_dim), nn.GELU(), nn.Linear(2 * out_dim, out_dim))
 
 
 def coordinates(grid: Sequence[int]) -> Float[Tensor, "dim ..."]:
