@@ -75,6 +75,6 @@ class CoarseSpace:
                 f"{column} of W; conjugate gradients cannot be used, try scipy.sparse.linalg.minres"
             )
         return (
-            f"WᵀA W is singular: A vanishes along column {column} of W, which lies in its null space; drop column {column} "
-            f"(numpy.delete(W, {column}, axis=1))"
+            f"WᵀA W is singular: A vanishes along column {column} of W, which lies in its null space; drop column "
+            f"{column}: numpy.delete(W, {column}, axis=1)"
         )

@@ -119,13 +119,13 @@ def deflated_cg(
 
 
 class DeflatedPreconditioner(LinearOperator):
-    """A preconditioner with a coarse correction by W, for any solver that takes ``M=``, such as `scipy.sparse.linalg.cg`.
+    """A preconditioner with a coarse correction by W, for any solver that takes ``M=``, as `scipy.sparse.linalg.cg` does.
 
         P = Q E⁻¹ Qᵀ + (I - Q E⁻¹ QᵀA) M (I - A Q E⁻¹ Qᵀ)
 
-    is symmetric positive definite, and exact on the span of W: P A w = w (the balancing form; Mandel 1993, Tang, Nabben,
-    Vuik, Erlangga 2009). In exact arithmetic it takes as many iterations as `deflated_cg`, each twice as dear beside the
-    products with A and M, and needs no restoring.
+    is symmetric positive definite, and exact on the span of W: P A w = w (the balancing form; Mandel 1993, Tang,
+    Nabben, Vuik, Erlangga 2009). In exact arithmetic it takes as many iterations as `deflated_cg`, each twice as dear
+    beside the products with A and M, and needs no restoring.
 
     Parameters
     ----------
@@ -237,8 +237,8 @@ class _Iteration:
             ddot(p, p)
         ):
             raise InvalidInput(
-                "A is singular, and b has a part in its null space, so that the system has no solution; pass a basis of "
-                "the null space as nullspace= and take that part out of b"
+                "A is singular and b has a part in its null space, so that there is no solution; pass a basis of the "
+                "null space as nullspace= and take that part out of b"
             )
 
 

@@ -1,4 +1,4 @@
-"""Symmetric operators as the solvers take them: arrays, sparse matrices and LinearOperators, checked before work begins."""
+"""Symmetric arrays, sparse matrices and LinearOperators, checked before work begins."""
 
 from typing import Any
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from jaxtyping import Float64
 
 from firstlight.errors import InvalidInput
-from firstlight.pde.subspace.eigensolvers import shift_invert_eigsh
+from firstlight.pde.subspace.factorisations import shift_invert_eigsh
 from firstlight.pde.subspace.problems.random_series import RandomSeries
 
 LOW, HIGH = 1.0, 50.0
