@@ -5,15 +5,13 @@ interpolates as between any vectors, and comes back (`along`). Amsallem and Farh
 Arias and Smith 1998, here in the inner product of a mass matrix.
 """
 
+import warnings
 from typing import Any, Literal, get_args
 
 import numpy as np
 from jaxtyping import Float
 from scipy.interpolate import RBFInterpolator
 from scipy.spatial import KDTree
-from sklearn.base import clone
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 from firstlight.errors import InvalidInput
 from firstlight.pde.subspace.estimators import SubspaceEstimator
@@ -39,10 +37,9 @@ def tangent(
     cross = origin.T @ weighed(mass, target)
     # Rotated against each other by the singular vectors, the two bases differ column by column by one angle. Angles
     # come from sine and cosine together, and no inverse of `cross` is needed, which fails at 90°.
-    left, _, right = np.linalg.svd(cross)
+    left, cosines, right = np.linalg.svd(cross)
     rest = target @ right.T - origin @ (cross @ right.T)
     sines = norms(rest, mass)
-    cosines = np.einsum("ij,ij->j", left, cross @ right.T)
     angles = np.arctan2(sines, cosines)
     factor = np.divide(angles, sines, out=np.ones_like(sines), where=sines > 0)
     return (rest * factor) @ left.T
@@ -155,11 +152,16 @@ def _radial(points: np.ndarray, values: np.ndarray, query: np.ndarray) -> np.nda
 
 
 def _gaussian_process(points: np.ndarray, values: np.ndarray, query: np.ndarray) -> np.ndarray:
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
     # The values of all neighbours span few dimensions: the process runs on those coordinates.
     U, s, right = np.linalg.svd(values, full_matrices=False)
-    reach = np.linalg.norm(points - points[0], axis=1).max() or 1.0
-    kernel = ConstantKernel(1.0) * Matern(length_scale=3.0, length_scale_bounds=(0.3, 100.0), nu=1.5)
-    process = GaussianProcessRegressor(clone(kernel) + WhiteKernel(1e-6, (1e-10, 1e-1)), normalize_y=False)
-    scores = U * s / (s[0] or 1.0)
-    process.fit((points - points[0]) / reach, scores)
-    return process.predict((query - points[0])[None] / reach)[0] @ right * (s[0] or 1.0)
+    size, reach = s[0] or 1.0, np.linalg.norm(points - points[0], axis=1).max() or 1.0
+    kernel = ConstantKernel() * Matern(3.0, (0.3, 100.0), nu=1.5) + WhiteKernel(1e-6, (1e-10, 0.1))
+    process = GaussianProcessRegressor(kernel)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a length at its bound is an answer too
+        process.fit((points - points[0]) / reach, U * s / size)
+    return process.predict((query - points[0])[None] / reach)[0] * size @ right

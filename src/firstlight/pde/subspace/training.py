@@ -29,7 +29,7 @@ class Recipe:
 
 
 RECIPES: Mapping[str, Recipe] = {
-    "flattop": Recipe(FlattopProblem(cells=32, n_vectors=10), 5000, {"out_dim": (10, 20, 40), "steps": 5000}),
+    "flattop": Recipe(FlattopProblem(cells=32, n_vectors=10), 5000, {"out_dim": (10, 20, 40), "steps": 4000}),
     "burgers": Recipe(BurgersProblem("II", n_vectors=10), 4000, {"out_dim": (10, 20), "steps": 4000}),
 }
 
