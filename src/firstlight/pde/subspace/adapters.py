@@ -65,11 +65,11 @@ def amg_candidates(A: Any, W: Float64[np.ndarray, "n p"], count: int | None = No
     if isinstance(operator.given, LinearOperator):
         raise InvalidInput("algebraic multigrid needs the entries of A: give a matrix, not a LinearOperator")
     Q = orthonormal(_fitting(W, operator.n))
-    count = Q.shape[1] if count is None else count
-    if not 1 <= count <= Q.shape[1]:
+    kept = Q.shape[1] if count is None else count
+    if not 1 <= kept <= Q.shape[1]:
         raise InvalidInput(f"expected count between 1 and the {Q.shape[1]} columns of W, got {count}")
     weights = operator.given.diagonal()[:, None] * Q
-    _, Y = eigh(Q.T @ operator.products(Q), Q.T @ weights, subset_by_index=(0, count - 1))
+    _, Y = eigh(Q.T @ operator.products(Q), Q.T @ weights, subset_by_index=(0, kept - 1))
     return np.ascontiguousarray(Q @ Y)
 
 
@@ -196,7 +196,7 @@ def _fitting(W: Any, n: int) -> np.ndarray:
 def _jacobi_damping(A: sp.csr_array) -> Float64[np.ndarray, " n"]:
     """Return ω / diagonal with ω from the largest eigenvalue of D⁻¹A, by power steps."""
     inverse = 1 / A.diagonal()
-    v = np.random.default_rng(0).normal(size=A.shape[0])
+    v = np.random.default_rng(0).normal(size=inverse.size)
     largest = 1.0
     for _ in range(POWER_STEPS):
         v = inverse * (A @ v)

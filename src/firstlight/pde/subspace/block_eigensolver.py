@@ -120,7 +120,7 @@ def orthonormal_block(
             V = V - X @ (BX.T @ V)
         BV = V if B is None else B(V)
         gram = V.T @ BV
-        V = V @ _whitening(gram) if attempt == 0 else solve_triangular(cholesky(gram), V.T, trans="T").T
+        V = V @ _whitening(gram) if attempt == 0 else solve_triangular(cholesky(gram), V.T, trans=1).T
     return V, None if B is None else B(V)
 
 

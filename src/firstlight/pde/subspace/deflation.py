@@ -15,13 +15,16 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
-from scipy.linalg.blas import daxpy, ddot, dgemv, dscal
+from scipy.linalg import get_blas_funcs
 from scipy.sparse.linalg import LinearOperator
 
 from firstlight.errors import InvalidInput
 from firstlight.pde.subspace.coarse_space import CoarseSpace
 from firstlight.pde.subspace.columns import orthonormal
 from firstlight.pde.subspace.operators import SymmetricOperator, as_operand
+
+# In place, where NumPy would make temporaries.
+add_multiple, dot, multiply_add, scale = get_blas_funcs(("axpy", "dot", "gemv", "scal"), dtype=np.float64)
 
 CHECK_EVERY = 32  # iterations between restorations of Qᵀr = 0, which cost two products with Q
 FLAT = 1e-14  # of the size of A: curvature along a search direction that is nothing but rounding
@@ -98,11 +101,10 @@ def deflated_cg(
     >>> info.converged, info.residual < 1e-8
     (True, True)
     """
-    space = W if isinstance(W, CoarseSpace) else None
-    operator = space.operator if space else SymmetricOperator(A)
+    operator = W.operator if isinstance(W, CoarseSpace) else SymmetricOperator(A)
     b, x = _vector(b, operator.n, "b"), _vector(np.zeros(operator.n) if x0 is None else x0, operator.n, "x0")
     kernel = _null_space(operator, nullspace)
-    space = space or CoarseSpace(operator, W)
+    space = W if isinstance(W, CoarseSpace) else CoarseSpace(operator, W)
     b = _compatible(b, kernel, rtol)
     bound = max(rtol * _norm(b), atol)
     run = _Iteration(operator, space, kernel, b, x, _preconditioner(M, operator.n))
@@ -119,7 +121,7 @@ def deflated_cg(
 
 
 class DeflatedPreconditioner(LinearOperator):
-    """A preconditioner with a coarse correction by W, for any solver that takes ``M=``, as `scipy.sparse.linalg.cg` does.
+    """A preconditioner with a coarse correction by W, for solvers that take ``M=``, as `scipy.sparse.linalg.cg` does.
 
         P = Q E⁻¹ Qᵀ + (I - Q E⁻¹ QᵀA) M (I - A Q E⁻¹ Qᵀ)
 
@@ -190,11 +192,11 @@ class _Iteration:
         p = z - space.basis @ space.solve(space.image.T @ z)
         while True:
             q = self.operator.product(p)
-            curvature = float(ddot(p, q))
+            curvature = float(dot(p, q))
             self._check_curvature(curvature, p)
             alpha = rho / curvature
-            daxpy(p, x, a=alpha)
-            daxpy(q, r, a=-alpha)
+            add_multiple(p, x, a=alpha)
+            add_multiple(q, r, a=-alpha)
             self.iterations += 1
             self.residuals.append(_norm(r))
             if callback is not None:
@@ -205,10 +207,10 @@ class _Iteration:
                 self.restore()
             z = self.M(r)
             before, rho = rho, self._energy(z)
-            mu = space.solve(dgemv(1.0, space.image, z, trans=1))
-            dscal(rho / before, p)
-            daxpy(z, p)
-            dgemv(-1.0, space.basis, mu, beta=1.0, y=p, overwrite_y=1)
+            mu = space.solve(multiply_add(1.0, space.image, z, trans=1))
+            scale(rho / before, p)
+            add_multiple(z, p)
+            multiply_add(-1.0, space.basis, mu, beta=1.0, y=p, overwrite_y=1)
 
     def restore(self) -> None:
         """Take what has crept in along W and the null space out of the residual."""
@@ -222,7 +224,7 @@ class _Iteration:
             self.r -= self.kernel @ (self.kernel.T @ self.r)
 
     def _energy(self, z: np.ndarray) -> float:
-        rho = float(ddot(self.r, z))
+        rho = float(dot(self.r, z))
         if not rho > 0 and self.residuals[-1] > 0:
             raise InvalidInput(f"M is not positive definite: rᵀM r = {rho:.3g}; use a symmetric smoother on both sides")
         return rho
@@ -234,7 +236,7 @@ class _Iteration:
                 f"gradients need a positive definite matrix, try scipy.sparse.linalg.minres"
             )
         if self.iterations % CHECK_EVERY == CHECK_EVERY - 1 and curvature <= FLAT * self.operator.scale * float(
-            ddot(p, p)
+            dot(p, p)
         ):
             raise InvalidInput(
                 "A is singular and b has a part in its null space, so that there is no solution; pass a basis of the "
@@ -243,7 +245,7 @@ class _Iteration:
 
 
 def _norm(v: np.ndarray) -> float:
-    return float(np.sqrt(ddot(v, v)))  # dnrm2 guards against overflow, which takes it several times as long
+    return float(np.sqrt(dot(v, v)))  # dnrm2 guards against overflow, which takes it several times as long
 
 
 def _vector(v: Any, n: int, name: str) -> np.ndarray:

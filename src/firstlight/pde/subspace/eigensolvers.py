@@ -159,7 +159,7 @@ class _Search:
         # Of a prediction with many columns the best few beyond k are kept: more cost more than they save (measured).
         self.kept = min(k + max(2, k // 5), X.shape[1])
         self.block.keep(self.kept)
-        self.predicted = self.block.BX if self.mass else self.block.X
+        self.predicted = self.block.X if self.block.BX is None else self.block.BX
 
     def result(self, certify: bool) -> tuple[np.ndarray, np.ndarray, EigenInfo]:
         block, k = self.block, self.k

@@ -18,7 +18,7 @@ def eigenvalues_below(A: Any, shift: float, B: Any = None) -> int | None:
 
     Returns
     -------
-    The count, or None if pivots off the diagonal were needed or the factors are inaccurate, so that signs prove nothing.
+    The count, or None if pivots off the diagonal were needed or the factors are inaccurate: then signs prove nothing.
     """
     n = A.shape[0]
     shifted = sp.csc_array(sp.csc_array(A) - shift * (sp.eye_array(n) if B is None else sp.csc_array(B)))
@@ -53,9 +53,10 @@ def shift_invert_eigsh(
     -------
     Eigenvalues in ascending order, and B-orthonormal eigenvectors in columns.
     """
-    inverse = LinearOperator(A.shape, _symmetric_lu(A).solve, dtype=np.float64)
+    inverse: Any = LinearOperator(A.shape, _symmetric_lu(A).solve)
     start = np.random.default_rng(seed).normal(size=A.shape[0])
-    return eigsh(A, k, M=B, sigma=0, OPinv=inverse, v0=start, tol=tol)
+    solve: Any = eigsh  # whose stubs know neither OPinv nor the pair that it returns
+    return solve(A, k, M=B, sigma=0, OPinv=inverse, v0=start, tol=tol)
 
 
 def _symmetric_lu(A: Any) -> SuperLU:

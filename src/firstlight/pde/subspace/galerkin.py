@@ -148,8 +148,9 @@ def _reach(matrix: sp.csr_array) -> int:
 def _bands(matrix: sp.csr_array, reach: int) -> Float64[np.ndarray, "bands n"]:
     """Put a matrix into the layout of `scipy.linalg.solve_banded`: entry (i, j) at row reach + i - j, column j."""
     entries = matrix.tocoo()
-    bands = np.zeros((2 * reach + 1, matrix.shape[1]))
-    bands[reach + entries.row - entries.col, entries.col] = entries.data
+    bands = np.zeros((2 * reach + 1, len(matrix.diagonal())))
+    row, column = entries.coords
+    bands[reach + row - column, column] = entries.data
     return bands
 
 

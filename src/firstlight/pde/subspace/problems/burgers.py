@@ -9,7 +9,7 @@ is that of the first POD modes of one solution: the best basis there is for that
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -58,8 +58,8 @@ class BurgersProblem:
         a = 0.005 + 0.1 * (1 + np.tanh(30 * bumps)) / 2 if self.family != "I" else np.full(2 * n + 1, 0.05)
         source = 0.25 / dt * smooth_noise(n, 40, 4, rng) if self.family == "III" else np.zeros(n)
         channels = [initial, a[1::2], source][: ("I", "II", "III").index(self.family) + 1]
-        square = sp.diags_array([-0.25, 0.25], offsets=[1, -1], shape=(n, n), format="csr") * (n + 1.0)
-        system = QuadraticSystem(_diffusion(a[::2]), source, initial, sp.csr_array(square))
+        quarter = np.full(n - 1, (n + 1) / 4)  # -(u²)_x / 2 by central differences
+        system = QuadraticSystem(_diffusion(a[::2]), source, initial, _tridiagonal(quarter, np.zeros(n), -quarter))
         return EvolutionSample(np.stack(channels), system, dt, self.steps, self.n_vectors)
 
 
@@ -157,11 +157,16 @@ def _check_sizes(cells: int, n_vectors: int, steps: int) -> None:
 def _diffusion(faces: Float64[np.ndarray, " faces"]) -> sp.csr_array:
     """Matrix of (a u_x)_x with u = 0 at both ends, from a on the faces between grid points."""
     inner, h = faces[1:-1], 1 / len(faces)
-    return sp.csr_array(sp.diags_array([inner, -(faces[:-1] + faces[1:]), inner], offsets=[-1, 0, 1]) / h**2)
+    return _tridiagonal(inner, -(faces[:-1] + faces[1:]), inner) / h**2
 
 
 def _upwind(c: Float64[np.ndarray, " n"]) -> sp.csr_array:
     """Matrix of c u_x by differences against the stream, which keep the reduced models free of grid oscillations."""
     h = 1 / (len(c) + 1)
     right, left = np.maximum(c, 0), np.minimum(c, 0)
-    return sp.csr_array(sp.diags_array([-right[1:], right - left, left[:-1]], offsets=[-1, 0, 1]) / h)
+    return _tridiagonal(-right[1:], right - left, left[:-1]) / h
+
+
+def _tridiagonal(below: np.ndarray, diagonal: np.ndarray, above: np.ndarray) -> sp.csr_array:
+    offsets: Any = [-1, 0, 1]
+    return sp.csr_array(sp.diags_array([below, diagonal, above], offsets=offsets))

@@ -49,7 +49,7 @@ class RandomSeries:
             # The wave numbers of the last axis are summed; the new axis of points comes first.
             return np.moveaxis(left @ np.exp(1j * np.outer(waves, axis)), -1, 0)
 
-        return np.ascontiguousarray(reduce(sum_over_last, axes[::-1], self.amplitudes).real)
+        return np.ascontiguousarray(np.real(reduce(sum_over_last, axes[::-1], self.amplitudes)))
 
     def at(self, points: Float64[np.ndarray, "n dim"]) -> Float64[np.ndarray, " n"]:
         """Evaluate at scattered points, such as the nodes of a mesh."""
