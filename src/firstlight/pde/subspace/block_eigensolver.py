@@ -28,7 +28,8 @@ class BlockIteration:
     A, B, M : products with the matrices and the preconditioner, on blocks of columns; B and M may be None.
     X : present vectors, B-orthonormal, in order of their Ritz values.
     values : their Ritz values.
-    residuals : ``|A x - θ B x|`` of each.
+    residuals : ``|A x - θ B x|`` of each, in the norm that `weights` give.
+    weights : of the squares of the entries of a residual, for example 1 / diagonal of B, which stands for B⁻¹.
     iterations, products : steps taken, and columns that A was multiplied with.
     """
 
@@ -38,6 +39,7 @@ class BlockIteration:
     X: Float64[np.ndarray, "n m"]
     values: Float64[np.ndarray, " m"] = field(init=False)
     residuals: Float64[np.ndarray, " m"] = field(init=False)
+    weights: Float64[np.ndarray, "n 1"] | float = 1.0
     iterations: int = 0
     products: int = 0
     P: Float64[np.ndarray, "n q"] | None = None
@@ -98,7 +100,7 @@ class BlockIteration:
     def _settle(self, X: np.ndarray, AX: np.ndarray, BX: np.ndarray | None, values: np.ndarray) -> None:
         self.X, self.AX, self.BX, self.values = X, AX, BX, values
         self.R = AX - (X if BX is None else BX) * values
-        self.residuals = np.linalg.norm(self.R, axis=0)
+        self.residuals = np.sqrt((self.weights * self.R**2).sum(axis=0))
 
     def _apply(self, V: np.ndarray) -> np.ndarray:
         self.products += V.shape[1]

@@ -155,7 +155,10 @@ class _Search:
             mass.products if mass else None,
             None if M is None else _block_product(M, operator.n),
             X,
+            1.0 if mass is None else _inverse_mass(mass),
         )
+        # What rounding leaves of an eigenvalue, and of a residual in the same unit.
+        self.floor = FLOOR * operator.scale / (mass.scale if mass else 1.0)
         # Of a prediction with many columns the best few beyond k are kept: more cost more than they save (measured).
         self.kept = min(k + max(2, k // 5), X.shape[1])
         self.block.keep(self.kept)
@@ -176,11 +179,15 @@ class _Search:
         values, U = block.values, block.X[:, :k]
         R = self.sign * self.operator.products(U) - (U if self.mass is None else self.mass.products(U)) * values[:k]
         bounds = self._dual_norms(R)
-        gap = float((values[k] - values[k - 1]) / max(abs(values[k - 1]), FLOOR)) if len(values) > k else float("nan")
+        gap = (
+            float((values[k] - values[k - 1]) / max(abs(values[k - 1]), self.floor))
+            if len(values) > k
+            else float("nan")
+        )
         lowest = "unknown" if not converged else "probed"
         if certify and converged:
             lowest = "refuted" if missed > 0 else "proved" if missed == 0 else "probed"
-        errors = np.minimum(bounds, bounds**2 / np.maximum(self._room(values)[:k], FLOOR * self.operator.scale))
+        errors = np.minimum(bounds, bounds**2 / np.maximum(self._room(values)[:k], self.floor))
         residuals = np.linalg.norm(R, axis=0)
         info = EigenInfo(converged, block.iterations, block.products, residuals, bounds, errors, lowest, gap)
         _warn(info, self.maxiter)
@@ -195,9 +202,9 @@ class _Search:
     def _limit(self, values: np.ndarray) -> np.ndarray:
         """Residuals at which the eigenvalues are accurate: their errors are about r² / gap, and never more than r."""
         wanted = self.tol * np.abs(values)
-        limit = np.maximum(np.maximum(wanted, np.sqrt(wanted * self._room(values))), FLOOR * self.operator.scale)
+        limit = np.maximum(np.maximum(wanted, np.sqrt(wanted * self._room(values))), self.floor)
         limit[self.k :] = np.inf
-        limit[-1] = max(FOUND * abs(values[-1]), FLOOR * self.operator.scale)
+        limit[-1] = max(FOUND * abs(values[-1]), self.floor)
         return limit
 
     def _room(self, values: np.ndarray) -> np.ndarray:
@@ -239,6 +246,13 @@ def _dense(
     info = EigenInfo(True, 0, operator.n, residuals, np.maximum(residuals, rounding), rounding, "proved", gap)
     _warn(info, 0)
     return wanted, np.ascontiguousarray(U[:, :k]), info
+
+
+def _inverse_mass(mass: SymmetricOperator) -> np.ndarray | float:
+    """A stand-in for B⁻¹ that costs nothing: twice the inverse diagonal bounds it for linear elements on triangles."""
+    if isinstance(mass.given, LinearOperator):
+        return 1 / mass.scale
+    return 2 / mass.given.diagonal()[:, None]
 
 
 def _block_product(M: Any, n: int) -> Any:

@@ -59,7 +59,7 @@ class BurgersProblem:
         source = 0.25 / dt * smooth_noise(n, 40, 4, rng) if self.family == "III" else np.zeros(n)
         channels = [initial, a[1::2], source][: ("I", "II", "III").index(self.family) + 1]
         quarter = np.full(n - 1, (n + 1) / 4)  # -(u²)_x / 2 by central differences
-        system = QuadraticSystem(_diffusion(a[::2]), source, initial, _tridiagonal(quarter, np.zeros(n), -quarter))
+        system = QuadraticSystem(diffusion_1d(a[::2]), source, initial, _tridiagonal(quarter, np.zeros(n), -quarter))
         return EvolutionSample(np.stack(channels), system, dt, self.steps, self.n_vectors)
 
 
@@ -95,7 +95,7 @@ class ConvectionProblem:
         initial = 5 * smooth_noise(n, 5, 4, rng) * np.sin(np.pi * x)
         a = 0.0005 + 0.2 * (1 + np.tanh(5 * smooth_noise(2 * n + 1, 5, 4, rng))) / 2
         c, r, s = (scale * smooth_noise(n, 6, 4, rng) for scale in (0.25, 1.0, 10.0))
-        linear = sp.csr_array(_diffusion(a[::2]) - _upwind(c) + sp.diags_array(r))
+        linear = sp.csr_array(diffusion_1d(a[::2]) - _upwind(c) + sp.diags_array(r))
         system = QuadraticSystem(linear, s, initial)
         field = np.stack([initial, a[1::2], c, r, s])
         return EvolutionSample(field, system, self.duration / self.steps, self.steps, self.n_vectors)
@@ -154,7 +154,7 @@ def _check_sizes(cells: int, n_vectors: int, steps: int) -> None:
         )
 
 
-def _diffusion(faces: Float64[np.ndarray, " faces"]) -> sp.csr_array:
+def diffusion_1d(faces: Float64[np.ndarray, " faces"]) -> sp.csr_array:
     """Matrix of (a u_x)_x with u = 0 at both ends, from a on the faces between grid points."""
     inner, h = faces[1:-1], 1 / len(faces)
     return _tridiagonal(inner, -(faces[:-1] + faces[1:]), inner) / h**2
