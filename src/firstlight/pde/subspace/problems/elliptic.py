@@ -126,7 +126,7 @@ def diffusion_matrix(faces: list[Float64[np.ndarray, "..."]]) -> sp.csr_array:
     Symmetric positive definite, grid points numbered row by row.
     """
     shape = tuple(n - (axis == 0) for axis, n in enumerate(faces[0].shape))
-    number = np.arange(np.prod(shape)).reshape(shape)
+    number = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)  # the width that PyAMG wants
     diagonal, rows, columns, values = np.zeros(shape), [], [], []
     for axis, a in enumerate(faces):
         n = shape[axis]

@@ -27,7 +27,7 @@ class LShapeProblem:
 
     Parameters
     ----------
-    refinements : uniform refinements of scikit-fem's coarsest L; 4 give 705 free nodes, each more about 4 times as many.
+    refinements : uniform refinements of scikit-fem's coarsest L; 4 give 705 free nodes, each more four times as many.
     n_vectors : number of lowest eigenvectors wanted.
     """
 
@@ -41,12 +41,17 @@ class LShapeProblem:
 
     def sample(self, seed: int | np.random.SeedSequence) -> "MeshSample":
         """Draw a flattop coefficient; the field is its values at the free nodes."""
+        space = _l_shape(self.refinements)
         from skfem.helpers import dot, grad
 
-        space = _l_shape(self.refinements)
         series = RandomSeries.draw(2, np.random.default_rng(seed))
         values = _at(series, space.quadrature, low=-1.0, size=2.0)
-        stiffness = _bilinear(lambda u, v, w: w.a * dot(grad(u), grad(v))).assemble(space.basis, a=flattop(values))
+
+        def energy(u: Any, v: Any, w: Any) -> Any:
+            slope, test = grad(u), grad(v)
+            return w.a * dot(slope, test)  # type: ignore[arg-type]  # its stubs allow for elements without gradients
+
+        stiffness = _bilinear(energy).assemble(space.basis, a=flattop(values))
         mass = _bilinear(lambda u, v, w: u * v).assemble(space.basis)
         nodes = space.basis.doflocs[:, space.free].T
         field = flattop(series.at((nodes + 1) / 2))[None]
@@ -76,12 +81,12 @@ class CompositeProblem:
 
     def sample(self, seed: int | np.random.SeedSequence) -> "MeshSample":
         """Draw a composite; the field is log10 of Young's modulus at the node of each free displacement."""
+        space = _plate(self.cells)
         from skfem.helpers import ddot, sym_grad, trace
         from skfem.helpers import dot as inner
 
-        space = _plate(self.cells)
         series = RandomSeries.draw(2, np.random.default_rng(seed))
-        # Scaled to two waves more per length, so that there are several inclusions.
+        # The series is stretched over half the length of the short side, so that there are several inclusions.
         E = _modulus(_at(series, space.quadrature, low=0.0, size=0.5))
         lame, shear = E * POISSON / ((1 + POISSON) * (1 - 2 * POISSON)), E / (2 * (1 + POISSON))
 
