@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def principal_angles(
-    W: Shaped[np.ndarray, "n p"], V: Shaped[np.ndarray, "n k"], mass: Mass = None
+    W: Shaped[np.ndarray, "n p"], V: Shaped[np.ndarray, "_ k"], mass: Mass = None
 ) -> Float[np.ndarray, " angles"]:
     """Principal angles between the spans of W and V, largest first as `scipy.linalg.subspace_angles` gives them.
 
@@ -45,7 +45,7 @@ def principal_angles(
     return np.where(cosines**2 < 0.5, np.arccos(cosines.clip(0, 1)), np.arcsin(sines.clip(0, 1)))
 
 
-def projection_error(W: Shaped[np.ndarray, "n p"], V: Shaped[np.ndarray, "n k"], mass: Mass = None) -> float:
+def projection_error(W: Shaped[np.ndarray, "n p"], V: Shaped[np.ndarray, "_ k"], mass: Mass = None) -> float:
     """Mean over the columns of V of ‖(I − P)v‖/‖v‖, with P the orthogonal projector on the span of W.
 
     This is the error that papers and benchmarks print: 0 when the span contains every wanted vector, 1 when it is at

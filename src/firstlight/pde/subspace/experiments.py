@@ -21,7 +21,7 @@ from firstlight.pde.subspace.deflation import deflated_cg
 from firstlight.pde.subspace.eigensolvers import warm_eigsh
 from firstlight.pde.subspace.factorisations import shift_invert_eigsh
 from firstlight.pde.subspace.global_pod import GlobalPOD
-from firstlight.pde.subspace.grassmann import GrassmannInterpolator, Method
+from firstlight.pde.subspace.grassmann import GrassmannInterpolator
 from firstlight.pde.subspace.grids import on_grid
 from firstlight.pde.subspace.problems import (
     BurgersProblem,
@@ -38,7 +38,7 @@ Row = dict[str, Any]
 
 COLUMNS = (10, 20, 40)
 CELLS = 32
-INTERPOLATIONS: tuple[tuple[Method, int], ...] = (("nearest", 1), ("geodesic", 10), ("rbf", 10), ("gp", 10))
+INTERPOLATIONS: tuple[tuple[str, int], ...] = (("nearest", 1), ("geodesic", 10), ("rbf", 10), ("gp", 10))
 OURS = "predicted"
 
 

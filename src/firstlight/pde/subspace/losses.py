@@ -14,7 +14,7 @@ from firstlight.errors import InvalidInput
 
 
 def subspace_loss(
-    W: Float[Tensor, "*batch n p"], V: Float[Tensor, "*batch n k"], mass: Tensor | None = None
+    W: Float[Tensor, "*batch n p"], V: Float[Tensor, "*batch _ k"], mass: Tensor | None = None
 ) -> Float[Tensor, " *batch"]:
     """Sum of the squared sines of the principal angles between the span of V and that of W, for p ≥ k.
 
@@ -43,7 +43,7 @@ def subspace_loss(
 
 def stochastic_loss(
     W: Float[Tensor, "*batch n p"],
-    V: Float[Tensor, "*batch n k"],
+    V: Float[Tensor, "*batch _ k"],
     mass: Tensor | None = None,
     *,
     n_probe: int = 4,

@@ -110,13 +110,13 @@ class SubspaceRegressor(SubspaceEstimator):
         if len(fields) < 3 or not 0 < self.validation < 1:
             raise InvalidInput(f"{len(fields)} samples with validation={self.validation} leave too few to learn from")
         torch.manual_seed(self.seed)
-        self.network_ = self._network(fields, bases)
-        self.n_features_in_ = int(np.prod(self.field_shape_))
+        network = self._network(fields, bases)
         with TemporaryDirectory() as temporary:
             options = {"mass": self.mass, "loss": self.loss, "n_probe": self.n_probe, "steps": self.steps}
             options |= {"batch_size": self.batch_size, "learning_rate": self.learning_rate, "seed": self.seed}
             options |= {"validation": self.validation, "resume": resume, "enable_progress_bar": False, **trainer}
-            self.run_ = train(self.network_, fields, bases, folder=folder or Path(temporary) / "run", **options)
+            train(network, fields, bases, folder=folder or Path(temporary) / "run", **options)
+        self.network_, self.n_features_in_ = network, int(np.prod(self.field_shape_))
         return self
 
     @classmethod
