@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
+from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve, eigh, solve_triangular
 
 from firstlight.errors import InvalidInput
@@ -23,7 +24,7 @@ class CoarseSpace:
     Parameters
     ----------
     A : symmetric, positive definite on the span of W: array, sparse matrix or LinearOperator.
-    W : basis of the subspace in columns; made orthonormal here.
+    W : basis of the subspace in columns, shape (n, p); made orthonormal here.
 
     Attributes
     ----------
@@ -39,7 +40,7 @@ class CoarseSpace:
         If A is not positive definite on the span of W. It is also a ``numpy.linalg.LinAlgError``.
     """
 
-    def __init__(self, A: Any, W: Float64[np.ndarray, "n p"]) -> None:
+    def __init__(self, A: Any, W: ArrayLike) -> None:
         self.operator = A if isinstance(A, SymmetricOperator) else SymmetricOperator(A)
         # Column order is kept for the matrix-vector products of every iteration, which run down the columns.
         self.basis = np.asfortranarray(orthonormal(W, self.operator.n))
@@ -64,7 +65,7 @@ class CoarseSpace:
         """Coefficients y of the Galerkin correction Q y for the residual r."""
         return self.solve(self.basis.T @ r)
 
-    def _why(self, lowest: float, direction: np.ndarray, W: np.ndarray) -> str:
+    def _why(self, lowest: float, direction: np.ndarray, W: ArrayLike) -> str:
         # In terms of the columns as they were given, the bad direction tells which of them to drop.
         W = checked_basis(W)
         shares = solve_triangular(np.linalg.qr(W, mode="r"), direction) * np.linalg.norm(W, axis=0)

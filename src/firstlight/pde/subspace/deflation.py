@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
+from numpy.typing import ArrayLike
 from scipy.linalg import get_blas_funcs
 from scipy.sparse.linalg import LinearOperator
 
@@ -47,20 +48,20 @@ class DeflationInfo:
     iterations: int
     residual: float
     drift: float
-    residuals: Float64[np.ndarray, " iterations+1"] = field(repr=False)
+    residuals: Float64[np.ndarray, " steps"] = field(repr=False)
 
 
 def deflated_cg(
     A: Any,
-    b: Float64[np.ndarray, " n"],
-    W: Float64[np.ndarray, "n p"] | CoarseSpace,
+    b: ArrayLike,
+    W: ArrayLike | CoarseSpace,
     *,
     M: Any = None,
-    x0: Float64[np.ndarray, " n"] | None = None,
+    x0: ArrayLike | None = None,
     rtol: float = 1e-8,
     atol: float = 0.0,
     maxiter: int | None = None,
-    nullspace: Float64[np.ndarray, "n q"] | None = None,
+    nullspace: ArrayLike | None = None,
     callback: Callable[[np.ndarray], Any] | None = None,
 ) -> tuple[Float64[np.ndarray, " n"], DeflationInfo]:
     """Solve A x = b by conjugate gradients deflated with a subspace; arguments as for `scipy.sparse.linalg.cg`.
@@ -68,9 +69,9 @@ def deflated_cg(
     Parameters
     ----------
     A : symmetric positive definite: array, sparse matrix or LinearOperator; semidefinite with its `nullspace`.
-    b : right-hand side.
-    W : basis of the subspace in columns, such as approximate eigenvectors of the smallest eigenvalues of M A; or
-        ``CoarseSpace(A, W)``, prepared once for many right-hand sides.
+    b : right-hand side, shape (n,).
+    W : basis of the subspace in columns, shape (n, p), such as approximate eigenvectors of the smallest eigenvalues of
+        M A; or ``CoarseSpace(A, W)``, prepared once for many right-hand sides.
     M : symmetric positive definite approximation of A⁻¹.
     x0 : where to start.
     rtol, atol : until ``|b - A x| ≤ max(rtol |b|, atol)``.
@@ -140,7 +141,7 @@ class DeflatedPreconditioner(LinearOperator):
         As `deflated_cg`.
     """
 
-    def __init__(self, A: Any, W: Float64[np.ndarray, "n p"] | CoarseSpace, M: Any = None) -> None:
+    def __init__(self, A: Any, W: ArrayLike | CoarseSpace, M: Any = None) -> None:
         self.space = W if isinstance(W, CoarseSpace) else CoarseSpace(A, W)
         n = self.space.operator.n
         super().__init__(np.float64, (n, n))

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float64
+from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, cg
 
@@ -60,7 +61,7 @@ class EigenInfo:
 def warm_eigsh(
     A: Any,
     k: int,
-    X: Float64[np.ndarray, "n p"] | np.ndarray,
+    X: ArrayLike,
     *,
     B: Any = None,
     M: Any = None,
@@ -76,7 +77,7 @@ def warm_eigsh(
     ----------
     A : symmetric: array, sparse matrix or LinearOperator.
     k : number of pairs.
-    X : basis of the predicted subspace, p ≥ k columns; what is beyond k serves too.
+    X : basis of the predicted subspace, shape (n, p) with p ≥ k; what is beyond k serves too.
     B : symmetric positive definite mass matrix; the identity unless given.
     M : symmetric positive definite approximation of A⁻¹, such as ``BlockMultigrid`` of a PyAMG hierarchy.
     tol : relative accuracy of the eigenvalues; eigenvectors come out accurate to about its root.
@@ -117,20 +118,21 @@ def warm_eigsh(
         raise InvalidInput(f"expected B of shape {(n, n)} as A, got {(mass.n, mass.n)}")
     if not 1 <= k <= n:
         raise InvalidInput(f"expected k between 1 and the {n} unknowns, got {k}")
-    X = checked_basis(X, n, name="X")
-    if X.shape[1] < k:
-        raise InvalidInput(f"X has {X.shape[1]} columns for {k} eigenpairs; predict at least as many as are wanted")
+    start = checked_basis(X, n, name="X")
+    if start.shape[1] < k:
+        raise InvalidInput(f"X has {start.shape[1]} columns for {k} eigenpairs; predict at least as many as are wanted")
     if largest and M is not None:
         raise InvalidInput(
             "M approximates the inverse of A and steers to the smallest pairs; leave it out for the largest"
         )
     if n <= max(DENSE, 6 * (k + FRESH)):
         return _dense(operator, mass, k, largest)
-    if (rank := (X := independent(X)).shape[1]) < k:
+    start = independent(start)
+    if (rank := start.shape[1]) < k:
         raise InvalidInput(f"the columns of X span only {rank} dimensions, {k} are wanted; add columns")
     if certify and isinstance(operator.given, LinearOperator):
         raise InvalidInput("certify needs A as a matrix to be factorised, got a LinearOperator; leave certify out")
-    return _Search(operator, mass, M, k, X, tol, maxiter, -1 if largest else 1, seed).result(certify)
+    return _Search(operator, mass, M, k, start, tol, maxiter, -1 if largest else 1, seed).result(certify)
 
 
 class _Search:

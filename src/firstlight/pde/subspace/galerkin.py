@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from jaxtyping import Float64
+from numpy.typing import ArrayLike
 from scipy.linalg import lu_factor, lu_solve, solve, solve_banded
 from scipy.sparse.linalg import splu
 
@@ -34,9 +35,7 @@ class GalerkinInfo:
     size: int
 
 
-def galerkin_solve(
-    A: Any, b: Float64[np.ndarray, " n"], W: Float64[np.ndarray, "n p"]
-) -> tuple[Float64[np.ndarray, " n"], GalerkinInfo]:
+def galerkin_solve(A: Any, b: ArrayLike, W: ArrayLike) -> tuple[Float64[np.ndarray, " n"], GalerkinInfo]:
     """Solve A x = b for the x in the span of W whose residual is orthogonal to it.
 
     Where A is symmetric positive definite, x is the best approximation from the subspace in the norm xᵀA x.
@@ -44,8 +43,8 @@ def galerkin_solve(
     Parameters
     ----------
     A : array, sparse matrix or LinearOperator, shape (n, n).
-    b : right-hand side.
-    W : basis of the subspace, not necessarily orthonormal.
+    b : right-hand side, shape (n,).
+    W : basis of the subspace, shape (n, p), not necessarily orthonormal.
 
     Returns
     -------
@@ -107,7 +106,7 @@ class QuadraticSystem:
 
         return _march(step, self.initial, steps)
 
-    def solve_in(self, W: Float64[np.ndarray, "n p"], dt: float, steps: int) -> Float64[np.ndarray, "times n"]:
+    def solve_in(self, W: ArrayLike, dt: float, steps: int) -> Float64[np.ndarray, "times n"]:
         """Integrate the Galerkin projection onto the span of W; row j is u = Q y at time j·dt.
 
         Raises

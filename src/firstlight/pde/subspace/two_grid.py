@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from jaxtyping import Float64
+from numpy.typing import ArrayLike
 from scipy.sparse.linalg import LinearOperator
 
 from firstlight.errors import InvalidInput
@@ -36,15 +37,15 @@ class TwoGridInfo:
     converged: bool
     iterations: int
     residual: float
-    residuals: Float64[np.ndarray, " iterations+1"] = field(repr=False)
+    residuals: Float64[np.ndarray, " cycles"] = field(repr=False)
 
 
 def two_grid(
     A: Any,
-    b: Float64[np.ndarray, " n"],
-    W: Float64[np.ndarray, "n p"] | CoarseSpace,
+    b: ArrayLike,
+    W: ArrayLike | CoarseSpace,
     *,
-    x0: Float64[np.ndarray, " n"] | None = None,
+    x0: ArrayLike | None = None,
     omega: float = OMEGA,
     rtol: float = 1e-8,
     maxiter: int = 1000,
@@ -54,8 +55,9 @@ def two_grid(
     Parameters
     ----------
     A : symmetric positive definite: array or sparse matrix.
-    b : right-hand side.
-    W : basis of the coarse space in columns, such as predictions of `slow_vectors`; or ``CoarseSpace(A, W)``.
+    b : right-hand side, shape (n,).
+    W : basis of the coarse space in columns, shape (n, p), such as lowest eigenvectors of D⁻¹A; or
+        ``CoarseSpace(A, W)``.
     x0 : where to start.
     omega : damping of the Jacobi smoother.
     rtol : until ``|b - A x| ≤ rtol |b|``.
@@ -85,7 +87,7 @@ def two_grid(
 
 
 def two_grid_radius(
-    A: Any, W: Float64[np.ndarray, "n p"] | CoarseSpace, *, omega: float = OMEGA, steps: int = 200, seed: int = 0
+    A: Any, W: ArrayLike | CoarseSpace, *, omega: float = OMEGA, steps: int = 200, seed: int = 0
 ) -> float:
     """Spectral radius of the two-grid cycle, the factor that the error shrinks by, after power steps.
 

@@ -9,7 +9,7 @@ is that of the first POD modes of one solution: the best basis there is for that
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,7 +31,7 @@ class BurgersProblem:
     n_vectors : number of POD modes wanted, k.
     """
 
-    family: Literal["I", "II", "III"] = "II"
+    family: str = "II"
     cells: int = 128
     n_vectors: int = 10
 

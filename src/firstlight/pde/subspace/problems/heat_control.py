@@ -135,7 +135,7 @@ class Control:
     controls : u in every step.
     """
 
-    states: Float64[np.ndarray, "steps+1 n"]
+    states: Float64[np.ndarray, "times n"]
     controls: Float64[np.ndarray, "steps rank"]
 
     def cost(self, sensors: Float64[np.ndarray, "n rank"]) -> float:

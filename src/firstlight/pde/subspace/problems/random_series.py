@@ -64,7 +64,7 @@ def smooth_noise(n: int, roughness: float | int, power: int, rng: np.random.Gene
     """Random function of one variable on `n` points, as the reference data of the one-dimensional problems draw it.
 
     Its Fourier coefficients are complex normal numbers times ``(1 + roughness (2π f)²)^-power`` at the frequencies f of
-    ``numpy.fft.rfftfreq``; it is scaled by ``sqrt(n)``, so that its size does not depend on the number of points.
+    ``numpy.fft.rfftfreq``, times ``sqrt(n)``. Those are frequencies per point: with more points it has more waves.
     """
     frequencies = np.fft.rfftfreq(n)
     weights = (1 + roughness * (2 * np.pi * frequencies) ** 2) ** -float(power)

@@ -8,7 +8,7 @@ has its minimum at r_e and the depth D; the polynomial p has other coefficients 
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
@@ -33,7 +33,7 @@ class MorseProblem:
     n_vectors : number of states wanted, k.
     """
 
-    family: Literal["I", "II", "III"] = "I"
+    family: str = "I"
     cells: int = 100
     n_vectors: int = 10
 
