@@ -5,8 +5,7 @@ from sklearn.base import clone
 from tests.pde.subspace.subspaces_of_a_path import turning_bases
 
 from firstlight.errors import InvalidInput
-from firstlight.pde.subspace import GlobalPOD, principal_angles
-from firstlight.pde.subspace import global_pod
+from firstlight.pde.subspace import GlobalPOD, global_pod, principal_angles
 from firstlight.pde.subspace.inner_products import orthonormal_basis
 
 ANGLES = np.linspace(0, 6, 40)

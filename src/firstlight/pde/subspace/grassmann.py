@@ -142,7 +142,8 @@ class GrassmannInterpolator(SubspaceEstimator):
 def _plane(points: np.ndarray, values: np.ndarray, query: np.ndarray) -> np.ndarray:
     """Value at the query of the plane through the first point that fits the others best, of least slope."""
     offsets = points[1:] - points[0]
-    return (query - points[0]) @ np.linalg.lstsq(offsets, values[1:] - values[0], rcond=None)[0] + values[0]
+    # The query as a combination of the neighbours comes first, since the values have thousands of components.
+    return values[0] + (query - points[0]) @ np.linalg.pinv(offsets) @ (values[1:] - values[0])
 
 
 def _radial(points: np.ndarray, values: np.ndarray, query: np.ndarray) -> np.ndarray:

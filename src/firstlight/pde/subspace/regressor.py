@@ -42,6 +42,7 @@ class SubspaceRegressor(SubspaceEstimator):
     Attributes
     ----------
     network_ : the trained `SubspaceNetwork`.
+    run_ : the `firstlight.training.TrainingRun` that trained it: scores by epoch, checkpoints if a folder was given.
     n_features_in_ : numbers in a field.
 
     Examples
@@ -115,8 +116,8 @@ class SubspaceRegressor(SubspaceEstimator):
             options = {"mass": self.mass, "loss": self.loss, "n_probe": self.n_probe, "steps": self.steps}
             options |= {"batch_size": self.batch_size, "learning_rate": self.learning_rate, "seed": self.seed}
             options |= {"validation": self.validation, "resume": resume, "enable_progress_bar": False, **trainer}
-            train(network, fields, bases, folder=folder or Path(temporary) / "run", **options)
-        self.network_, self.n_features_in_ = network, int(np.prod(self.field_shape_))
+            run = train(network, fields, bases, folder=folder or Path(temporary) / "run", **options)
+        self.network_, self.run_, self.n_features_in_ = network, run, int(np.prod(self.field_shape_))
         return self
 
     @classmethod
