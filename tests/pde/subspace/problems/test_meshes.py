@@ -6,7 +6,7 @@ from firstlight.pde.subspace.problems import CompositeProblem, LShapeProblem, me
 
 
 def test_constant_coefficient_on_the_l_shape_nears_the_known_eigenvalues(monkeypatch):
-    """The third eigenfunction is sin(πx) sin(πy), of eigenvalue 2π²; the first eigenvalue is from Trefethen, Betcke 2006."""
+    """The third eigenfunction is sin(πx) sin(πy), of eigenvalue 2π²; the first is from Trefethen, Betcke 2006."""
     monkeypatch.setattr(meshes, "flattop", np.ones_like)
     errors = []
     for refinements in (4, 5):
