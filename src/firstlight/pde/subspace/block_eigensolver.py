@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float64
-from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.linalg import eigh
 
 LOOSE = 1e-3  # relative residual of a guard below which its improvement costs more than it gives
+MILD = 1e-4  # share of a squared length that may be lost before what is left must be made orthonormal once more
 DROPPED = 1e-12  # of the largest: eigenvalue of a Gram matrix below which a direction is but rounding
 
 Product = Callable[[np.ndarray], np.ndarray]
@@ -117,18 +118,15 @@ def orthonormal_block(
     lengths = np.linalg.norm(V, axis=0)
     V = V[:, lengths > 0] / lengths[lengths > 0]
     BX = X if BX is None else BX
-    for attempt in range(2):  # twice is enough (Kahan): the first pass leaves the rounding of large coefficients
+    while True:
+        before = np.einsum("ij,ij->j", V, V if B is None else B(V))
         if X is not None and BX is not None:
             V = V - X @ (BX.T @ V)
-        BV = V if B is None else B(V)
-        gram = V.T @ BV
-        V = V @ _whitening(gram) if attempt == 0 else solve_triangular(cholesky(gram), V.T, trans=1).T
-    return V, None if B is None else B(V)
-
-
-def _whitening(gram: np.ndarray) -> np.ndarray:
-    """Matrix T of full rank with Tᵀ G T = I, short of the directions in which G is but rounding."""
-    scale = 1 / np.sqrt(np.diag(gram).clip(np.finfo(float).tiny))
-    energies, directions = eigh(gram * np.outer(scale, scale))
-    kept = energies > DROPPED * energies[-1]
-    return scale[:, None] * directions[:, kept] / np.sqrt(energies[kept])
+        gram = V.T @ (V if B is None else B(V))
+        kept = np.diag(gram).clip(np.finfo(float).tiny)
+        energies, directions = eigh(gram / np.sqrt(np.outer(kept, kept)))
+        independent = energies > DROPPED * energies[-1]
+        V = V @ (directions[:, independent] / np.sqrt(np.outer(kept, energies[independent])))
+        # The second pass at the latest is accurate (Kahan): columns come into it orthonormal to several digits.
+        if (kept > MILD * before).all() and energies[0] > MILD:
+            return V, None if B is None else B(V)
