@@ -24,7 +24,7 @@ The shipped models know Lorenz's system, Burgers' equation, diffusion–reaction
 ``FlowOperator.from_pretrained("burgers").predict(u0, t)``.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from firstlight.pde.flow.backbones import FNO, MLP, UNO, UNet
 from firstlight.pde.flow.baselines import Autoregressive, NeuralODE, Persistence
@@ -35,6 +35,9 @@ from firstlight.pde.flow.rollout import Rollout, relative_error
 from firstlight.pde.flow.saved_models import load_model, save_model
 from firstlight.pde.flow.temporal_spline import TemporalSpline
 from firstlight.pde.flow.trajectories import Trajectories
+
+if TYPE_CHECKING:
+    from firstlight.pde.flow.training import fit
 
 __all__ = [
     "FNO",
