@@ -87,7 +87,7 @@ def standing_tables(quick: bool) -> dict[str, Callable[[], Rows]]:
                 }
                 for share in (0.1, 0.25, 1.0)
             ]
-            for name in EXPERIMENTS
+            for name in claims.COUNTS
         },
         **{
             f"Error of shipped models, {name}": lambda claim=claim: claim(budget).rows

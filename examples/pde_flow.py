@@ -61,7 +61,7 @@ t, u = valid.t[0], torch.stack(valid.u, dim=1)
 for name, one in (("600 steps", model), ("shipped", shipped)):
     print(f"{name}: relative error over 2 units of time {float(relative_error(one.predict(u[0], t).u, u).mean()):.3f}")
 with torch.no_grad():
-    adaptive = odeint(shipped, u[0], t, method="dopri5", rtol=1e-6, atol=1e-6)
+    adaptive = torch.as_tensor(odeint(shipped, u[0], t, method="dopri5", rtol=1e-6, atol=1e-6))
 print(f"torchdiffeq and predict differ by {float(relative_error(shipped.predict(u[0], t).u, adaptive).max()):.0e}")
 
 # %%

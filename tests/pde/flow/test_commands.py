@@ -8,7 +8,7 @@ from tests.pde.flow.linear_fields import circles
 from typer.testing import CliRunner
 
 from firstlight.errors import InvalidInput
-from firstlight.pde.flow import Trajectories, load_model
+from firstlight.pde.flow import IllPosedReversal, Trajectories, load_model
 from firstlight.pde.flow.commands import app
 
 
@@ -74,7 +74,7 @@ def test_rollout_over_the_frames_of_the_file_says_the_error_that_evaluate_says(t
 def test_reverse_prints_growth_and_a_verdict(trained):
     folder, _ = trained
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", IllPosedReversal)
         printed = run("reverse", folder / "run", folder / "circles.h5", "--back", 1, "--plot", folder / "b.png")
     assert {"growth rate", "amplification", "round trip", "verdict"} <= set(fields(printed))
     assert (folder / "b.png").exists()

@@ -24,6 +24,8 @@ The shipped models know Lorenz's system, Burgers' equation, diffusion–reaction
 ``FlowOperator.from_pretrained("burgers").predict(u0, t)``.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from firstlight.pde.flow.backbones import FNO, MLP, UNO, UNet
 from firstlight.pde.flow.baselines import Autoregressive, NeuralODE, Persistence
 from firstlight.pde.flow.evaluation import Evaluation, evaluate
@@ -32,8 +34,10 @@ from firstlight.pde.flow.reversal import IllPosedReversal, Reversal
 from firstlight.pde.flow.rollout import Rollout, relative_error
 from firstlight.pde.flow.saved_models import load_model, save_model
 from firstlight.pde.flow.temporal_spline import TemporalSpline
-from firstlight.pde.flow.training import fit
 from firstlight.pde.flow.trajectories import Trajectories
+
+if TYPE_CHECKING:
+    from firstlight.pde.flow.training import fit
 
 __all__ = [
     "FNO",
@@ -56,3 +60,16 @@ __all__ = [
     "relative_error",
     "save_model",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "fit":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Lightning is loaded when training is asked for: it takes seconds, and whoever only uses a model may not have it.
+    from firstlight.pde.flow.training import fit
+
+    return fit
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -48,7 +48,9 @@ def generate(
     kind: Any = PROBLEMS[problem]
     if points is not None and "points" not in kind.__dataclass_fields__:
         raise InvalidInput(f"{problem} has no grid; leave out --points")
-    made = simulate(kind() if points is None else kind(points=points), count, seed=seed, workers=jobs)
+    made = simulate(
+        kind() if points is None else kind(points=points), count, seed=seed, workers=jobs if jobs > 1 else None
+    )
     made.save(out)
     size = out.stat().st_size / 1e6
     console().print(f"{out}: {count} trajectories, {len(made.times)} frames to t = {made.times[-1]:g}, {size:.3g} MB")

@@ -27,7 +27,6 @@ from firstlight.pde.flow.flow_operator import FlowOperator
 from firstlight.pde.flow.problems import Burgers, DiffusionReaction, Lorenz, Problem, ShallowWater, simulate
 from firstlight.pde.flow.rollout import Rollout, relative_error
 from firstlight.pde.flow.saved_models import save_model
-from firstlight.pde.flow.training import fit
 from firstlight.pde.flow.trajectories import Trajectories
 
 Row = Mapping[str, Any]
@@ -255,6 +254,8 @@ def step_cost(
 
 
 def _job(runs: Path, job: tuple[Experiment, str, int]) -> dict[str, Any]:
+    from firstlight.pde.flow.training import fit  # Lightning, which testing a model does without
+
     experiment, method, seed = job
     train, valid, test = trajectories(experiment)
     model: Any = build(experiment, method, seed)

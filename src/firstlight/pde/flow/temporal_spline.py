@@ -20,6 +20,7 @@ evaluation serves all. Derivatives are computed in double precision from times c
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -112,7 +113,7 @@ class TemporalSpline:
         """Return the number of trajectories."""
         return len(self.offsets) - 1
 
-    @property
+    @cached_property
     def segments(self) -> Int64[Tensor, " segments"]:
         """Index of the snapshot at which each segment begins."""
         begins = torch.ones(len(self.t), dtype=torch.bool)
@@ -129,13 +130,19 @@ class TemporalSpline:
         measure : ``"time"`` draws uniformly in time, ``"segment"`` first a segment, then a time in it, which gives
             snapshots that lie close more weight (what the authors' code does).
         """
-        segments = self.segments
-        width = self.t[segments + 1] - self.t[segments]
-        share = width if measure == "time" else torch.ones_like(width)
-        drawn = torch.rand(n, generator=generator, dtype=torch.float64) * share.sum()
-        chosen = torch.searchsorted(share.cumsum(0), drawn, right=True).clamp(max=len(segments) - 1)
+        last = len(self.segments) - 1
+        if measure == "time":
+            drawn = torch.rand(n, generator=generator, dtype=torch.float64) * self._elapsed[-1]
+            chosen = torch.searchsorted(self._elapsed, drawn, right=True).clamp(max=last)
+        else:
+            chosen = torch.randint(last + 1, (n,), generator=generator)
         tau = torch.rand(n, generator=generator, dtype=torch.float64)
-        return self._points(segments[chosen], tau)
+        return self._points(self.segments[chosen], tau)
+
+    @cached_property
+    def _elapsed(self) -> Float64[Tensor, " segments"]:
+        """Time covered up to the end of each segment, over all trajectories."""
+        return (self.t[self.segments + 1] - self.t[self.segments]).cumsum(0)
 
     def value(
         self, t: Float[Tensor, " n"] | Float[np.ndarray, " n"], trajectory: int = 0
