@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from firstlight.files import write_text
-from firstlight.pde.subspace import experiments
+from firstlight.pde.subspace import experiments, reduction_experiments, solver_experiments
 from firstlight.terminal import console, print_table
 
 Rows = Sequence[Mapping[str, Any]]
@@ -40,6 +40,21 @@ def main() -> None:
             for cells in ((64,) if quick else (64, 128, 256))
         },
         "Reduced models of Burgers' equation, family II": lambda: experiments.reduced_model_errors(judged, samples),
+        "Control of a rod, errors at the final time": lambda: reduction_experiments.control_errors(
+            100 if quick else 1500, 100 if quick else 1500, judged
+        ),
+        "Reduced models of convection, diffusion and reaction": lambda: reduction_experiments.convection_errors(
+            100 if quick else 2000, 100 if quick else 2000, judged
+        ),
+        "Ten eigenpairs in three dimensions, without any training": lambda: solver_experiments.eigensolvers_in_space(
+            *((16, 8, 1) if quick else (32, 16, 3))
+        ),
+        "Conjugate gradients with multigrid on composite plates": lambda: solver_experiments.multigrid_candidates(
+            12 if quick else 32, 4 if quick else 20
+        ),
+        "Four eigenvalues from a start of even vectors, mirror-symmetric coefficients, largest error": lambda: (
+            solver_experiments.symmetric_starts(2 if quick else 20)
+        ),
         "An iteration of deflated conjugate gradients": lambda: [
             experiments.deflation_overhead(cells) for cells in ((300,) if quick else (300, 1000))
         ],

@@ -78,6 +78,12 @@ def test_networks_on_a_grid_learn(net, loss, flattop):
     assert -model.score(*new) < 0.85 * -untrained.score(*new)
 
 
+@pytest.mark.parametrize("steps", [1, 2, 3, 20])
+def test_the_shortest_training_runs(steps):
+    short = {**FEW, "steps": steps, "batch_size": 120}
+    assert SubspaceRegressor(**short).fit(ANGLES[:, None], turning_bases(ANGLES)).run_.epochs == steps
+
+
 def test_one_network_serves_several_numbers_of_columns(flattop):
     model = SubspaceRegressor(out_dim=(8, 3), width=8, layers=2, steps=60).fit(flattop.fields, flattop.bases)
     assert model.network_.out_dims == [3, 8]

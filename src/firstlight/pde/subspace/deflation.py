@@ -58,8 +58,8 @@ def deflated_cg(
     *,
     M: Any = None,
     x0: ArrayLike | None = None,
-    rtol: float = 1e-8,
-    atol: float = 0.0,
+    rtol: float | int = 1e-8,
+    atol: float | int = 0.0,
     maxiter: int | None = None,
     nullspace: ArrayLike | None = None,
     callback: Callable[[np.ndarray], Any] | None = None,
@@ -174,7 +174,7 @@ class _Iteration:
         self.restore()
         self.true_residual = _norm(self.r)
 
-    def go(self, bound: float, maxiter: int, callback: Callable[[np.ndarray], Any] | None) -> None:
+    def go(self, bound: float | int, maxiter: int, callback: Callable[[np.ndarray], Any] | None) -> None:
         """Iterate, and begin again from the true residual as long as that brings it down."""
         while self.true_residual > bound and self.iterations < maxiter:
             before = self.true_residual
@@ -185,7 +185,7 @@ class _Iteration:
         if self.kernel.shape[1]:
             self.x -= self.kernel @ (self.kernel.T @ self.x)
 
-    def sweep(self, bound: float, maxiter: int, callback: Callable[[np.ndarray], Any] | None) -> None:
+    def sweep(self, bound: float | int, maxiter: int, callback: Callable[[np.ndarray], Any] | None) -> None:
         """Iterate until the residual of the recursion is within the bound."""
         r, x, space = self.r, self.x, self.space
         z = self.M(r)
@@ -271,7 +271,7 @@ def _null_space(operator: SymmetricOperator, given: Any) -> np.ndarray:
     return basis
 
 
-def _compatible(b: np.ndarray, kernel: np.ndarray, rtol: float) -> np.ndarray:
+def _compatible(b: np.ndarray, kernel: np.ndarray, rtol: float | int) -> np.ndarray:
     """Return b without its rounding errors along the null space, or refuse one that has more than that there."""
     along = kernel.T @ b
     if np.linalg.norm(along) > max(rtol, 1e-10) * np.linalg.norm(b):

@@ -117,7 +117,8 @@ class SubspaceTraining(LightningModule):
         """Return Adam with a rate that rises for a twentieth of the steps and falls along a cosine."""
         optimizer = torch.optim.Adam(self.network.parameters(), self.learning_rate)
         total = int(self.trainer.estimated_stepping_batches)
-        cycle = torch.optim.lr_scheduler.OneCycleLR(optimizer, self.learning_rate, total_steps=total, pct_start=0.05)
+        rise = min(0.9, max(0.05, 2 / total))  # two steps at least, without which the schedule divides by zero
+        cycle = torch.optim.lr_scheduler.OneCycleLR(optimizer, self.learning_rate, total_steps=total, pct_start=rise)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": cycle, "interval": "step"}}
 
 

@@ -31,7 +31,7 @@ class Recipe:
 RECIPES: Mapping[str, Recipe] = {
     "flattop": Recipe(FlattopProblem(cells=32, n_vectors=10), 5000, {"out_dim": (10, 20, 40), "steps": 4000}),
     "flattop-3d": Recipe(
-        FlattopProblem(cells=12, dim=3, n_vectors=10), 1500, {"out_dim": (10, 20), "layers": 3, "steps": 1200}
+        FlattopProblem(cells=12, dim=3, n_vectors=10), 1500, {"out_dim": (10, 20), "layers": 3, "steps": 400}
     ),
     "burgers": Recipe(BurgersProblem("II", n_vectors=10), 2500, {"out_dim": (10, 20), "steps": 2500}),
 }

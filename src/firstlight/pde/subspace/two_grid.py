@@ -46,8 +46,8 @@ def two_grid(
     W: ArrayLike | CoarseSpace,
     *,
     x0: ArrayLike | None = None,
-    omega: float = OMEGA,
-    rtol: float = 1e-8,
+    omega: float | int = OMEGA,
+    rtol: float | int = 1e-8,
     maxiter: int = 1000,
 ) -> tuple[Float64[np.ndarray, " n"], TwoGridInfo]:
     """Solve A x = b by two-grid cycles with the span of W as coarse space.
@@ -87,7 +87,7 @@ def two_grid(
 
 
 def two_grid_radius(
-    A: Any, W: ArrayLike | CoarseSpace, *, omega: float = OMEGA, steps: int = 200, seed: int = 0
+    A: Any, W: ArrayLike | CoarseSpace, *, omega: float | int = OMEGA, steps: int = 200, seed: int = 0
 ) -> float:
     """Spectral radius of the two-grid cycle, the factor that the error shrinks by, after power steps.
 
@@ -113,7 +113,7 @@ def two_grid_radius(
     return radius
 
 
-def jacobi_radius(A: Any, *, omega: float = OMEGA, steps: int = 200, seed: int = 0) -> float:
+def jacobi_radius(A: Any, *, omega: float | int = OMEGA, steps: int = 200, seed: int = 0) -> float:
     """Spectral radius of the smoother alone, I - ω D⁻¹A, after power steps, for comparison."""
     matrix, inverse_diagonal = _matrix(A)
     e = np.random.default_rng(seed).normal(size=matrix.shape[0])
@@ -126,7 +126,7 @@ def jacobi_radius(A: Any, *, omega: float = OMEGA, steps: int = 200, seed: int =
 
 
 class _Cycle:
-    def __init__(self, A: Any, W: Any, omega: float) -> None:
+    def __init__(self, A: Any, W: Any, omega: float | int) -> None:
         given = W.operator.given if isinstance(W, CoarseSpace) else A
         self.matrix, inverse_diagonal = _matrix(given)
         self.space = W if isinstance(W, CoarseSpace) else CoarseSpace(self.matrix, W)
