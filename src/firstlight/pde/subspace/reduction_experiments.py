@@ -29,7 +29,7 @@ def control_errors(samples: int, steps: int, judged: int) -> list[Row]:
     judged : rods to judge by.
     """
     problem = HeatControlProblem(n_vectors=10)
-    found = _judged(problem, 10, samples, steps, judged, lambda rod, W: rod.reduced_errors(W))
+    found = _judged(problem, 5, samples, steps, judged, lambda rod, W: rod.reduced_errors(W))
     return [
         {"basis": name, "error of the state": float(means[0]), "error at the sensors": float(means[1])}
         for name, means in found.items()
