@@ -126,7 +126,7 @@ class SubspaceRegressor(SubspaceEstimator):
 
         Parameters
         ----------
-        name : ``"flattop"``, ``"flattop-3d"`` or ``"burgers"``, or as `firstlight.pretrained.Pretrained.from_pretrained` takes it.
+        name : ``"flattop"``, ``"flattop-3d"`` or ``"burgers"``, or what `firstlight.pretrained` takes.
         mass : matrix of the inner product in which predictions are to be orthonormal.
         """
         network = SubspaceNetwork.from_pretrained(name)

@@ -33,7 +33,7 @@ RECIPES: Mapping[str, Recipe] = {
     "flattop-3d": Recipe(
         FlattopProblem(cells=12, dim=3, n_vectors=10), 1500, {"out_dim": (10, 20), "layers": 3, "steps": 400}
     ),
-    "burgers": Recipe(BurgersProblem("II", n_vectors=10), 2500, {"out_dim": (10, 20), "steps": 2500}),
+    "burgers": Recipe(BurgersProblem("II", n_vectors=5), 2500, {"out_dim": (10, 20), "steps": 2500}),
 }
 
 
