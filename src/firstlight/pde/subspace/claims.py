@@ -148,13 +148,6 @@ def prediction_deflates_like_exact_vectors(budget: Budget) -> Measurement:
     return Measurement("ratio of iterations", ours / exact, bar=1.15, peer="20 exact vectors", rows=rows)
 
 
-@claim("Deflation adds little to an iteration", source="ours")
-def deflation_is_cheap(budget: Budget) -> Measurement:
-    """Time of an iteration with 10 columns over that of SciPy's cg; quick: 90,000 unknowns, full: a million."""
-    row = experiments.deflation_overhead(budget.pick(quick=300, full=1000))
-    return Measurement("ratio", row["ms"] / row["SciPy's cg, ms"], bar=1.3, unit="×", peer="SciPy's cg", rows=[row])
-
-
 @claim("An eigensolver that starts from the prediction takes fewer steps", source=PAPER)
 def warm_start_takes_fewer_steps(budget: Budget) -> Measurement:
     """Steps of LOBPCG with multigrid from 20 predicted columns over those from 10 random ones, 24³ or 32³ points."""
