@@ -68,7 +68,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         Experiment("burgers", Burgers(), partial(UNet, 1, 1), sizes=(400, 16, 50), steps=3000, batch_size=16),
         Experiment(
             "diffusion-reaction", DiffusionReaction(), partial(UNet, 2, 2, "neumann"),
-            sizes=(100, 8, 16), steps=3000, batch_size=4, steps_per_epoch=1000,
+            sizes=(100, 8, 16), steps=9000, batch_size=4, steps_per_epoch=1000,
         ),
         Experiment(
             "shallow-water", ShallowWater(points=32), partial(UNet, 3, 2, "neumann"),
