@@ -1,0 +1,1 @@
+"""Differential equations: dynamics, subspaces and local solvers that are learned and checked."""
