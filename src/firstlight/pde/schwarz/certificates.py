@@ -64,8 +64,8 @@ class Barrier:
         positive = int((off.data > ROUNDING * self._matrix.diagonal().max()).sum()) // 2
         if positive:
             return (
-                f"{positive} edges of the mesh have a positive entry in the matrix (opposite angles above 180° together); "
-                "a Delaunay mesh has none"
+                f"{positive} edges of the mesh have a positive entry in the matrix, their opposite angles are together "
+                "above 180°; a Delaunay mesh has none"
             )
         if self._phi.min() <= 0 or self._lift.min() <= 0:
             return "no barrier was found: the matrix is too ill-conditioned"
@@ -83,7 +83,7 @@ class Barrier:
         moved = np.zeros(len(residual))
         best = np.inf
         bound = np.zeros(len(u))
-        for sweep in range(SWEEPS + 1):
+        for _ in range(SWEEPS + 1):
             left = residual - self._matrix @ moved
             here = float((np.abs(left) / self._lift).max(initial=0.0)) * self._phi + np.abs(moved)
             if here.max(initial=0.0) < best:

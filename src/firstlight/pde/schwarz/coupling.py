@@ -1,7 +1,7 @@
 """The local answers of all patches, averaged into one linear map.
 
-u ↦ M u + R g + L b on the free nodes: g the values at the fixed nodes, b the loads. A node takes the mean of the answers
-of the patches in which it is free, so the map's fixed point is also that of the Schwarz–Richardson iteration
+u ↦ M u + R g + L b on the free nodes: g the values at the fixed nodes, b the loads. A node takes the mean of the
+answers of the patches in which it is free, so the map's fixed point is also that of the Schwarz–Richardson iteration
 u + τ Σₖ (wₖ − u), whose sum over patches is the mean times their number.
 """
 
@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float64, Int
 from scipy.sparse.linalg import splu
 
 from firstlight.errors import InvalidInput
-from firstlight.pde.schwarz.decomposition import Decomposition, Patch
+from firstlight.pde.schwarz.decomposition import Decomposition
 from firstlight.pde.schwarz.elliptic import EllipticProblem
 from firstlight.pde.schwarz.local_operators import LocalMap, LocalOperator
 
@@ -61,7 +61,9 @@ class Coupling:
         _refuse_broken(maps)
         number = np.cumsum(~fixed) - 1
         greens = [one.green for one in maps if one.green is not None]
-        loads = _stacked([(patch.nodes[patch.free], green) for patch, green in zip(patches, greens, strict=False)], len(fixed))
+        loads = _stacked(
+            [(patch.nodes[patch.free], green) for patch, green in zip(patches, greens, strict=False)], len(fixed)
+        )
         values = _stacked(
             [(patch.nodes[patch.fixed], one.harmonic) for patch, one in zip(patches, maps, strict=True)], len(fixed)
         )
@@ -126,7 +128,7 @@ class Coupling:
         is about 1 − 1/max h.
         """
         hops = self.hops
-        if self.between.nnz and self.between.data.min() < 0 or hops.min() <= 0:
+        if (self.between.nnz and self.between.data.min() < 0) or hops.min() <= 0:
             return float("inf")
         return float(((self.between @ hops) / hops).max()) + ROUNDING
 

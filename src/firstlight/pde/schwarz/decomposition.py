@@ -18,7 +18,7 @@ from scipy.sparse.csgraph import connected_components
 from skfem import MeshTri
 
 from firstlight.errors import InvalidInput
-from firstlight.pde.schwarz.meshes import check_mesh
+from firstlight.pde.schwarz.meshes import check_mesh, facets
 from firstlight.pictures import axes_or_new
 
 
@@ -63,7 +63,7 @@ class Decomposition:
 
     mesh: MeshTri
     owner: Int[np.ndarray, " nodes"]
-    members: tuple[Int[np.ndarray, " members"], ...]
+    members: tuple[Int[np.ndarray, " _"], ...]
     overlap: int
 
     @classmethod
@@ -84,11 +84,15 @@ class Decomposition:
         """
         check_mesh(mesh)
         if overlap < 1:
-            raise InvalidInput(f"overlap is {overlap}; without common nodes patches never learn of each other: 1 or more")
+            raise InvalidInput(
+                f"overlap is {overlap}; without common nodes patches never learn of each other: 1 or more"
+            )
         if target_nodes < 8 * (overlap + 1):
-            raise InvalidInput(f"patches of {target_nodes} nodes are all overlap with {overlap} layers; give more nodes")
+            raise InvalidInput(
+                f"patches of {target_nodes} nodes are all overlap with {overlap} layers; give more nodes"
+            )
         graph = _graph(mesh)
-        parts = _parts_for(mesh.nvertices, target_nodes, overlap)
+        parts = _parts_for(int(mesh.nvertices), target_nodes, overlap)
         owner = _connected(graph, _metis(graph, parts))
         # Column k of the incidence is part k; a product with the graph grows all parts by one layer.
         incidence = sp.csc_matrix((np.ones(len(owner)), (np.arange(len(owner)), owner)))
@@ -135,7 +139,7 @@ class Decomposition:
 
 
 def _graph(mesh: MeshTri) -> sp.csr_matrix:
-    a, b = mesh.facets
+    a, b = facets(mesh)
     half = sp.coo_matrix((np.ones(len(a)), (a, b)), shape=(mesh.nvertices, mesh.nvertices))
     return (half + half.T).tocsr()
 

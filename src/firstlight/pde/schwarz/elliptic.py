@@ -18,7 +18,7 @@ from skfem import Basis, BilinearForm, ElementTriP1, FacetBasis, LinearForm, Mes
 from skfem.helpers import dot, grad
 
 from firstlight.errors import InvalidInput
-from firstlight.pde.schwarz.meshes import WHOLE, check_mesh, tags
+from firstlight.pde.schwarz.meshes import WHOLE, check_mesh, facets, tags
 
 Field = float | Callable[..., Any] | np.ndarray
 """A number, a function of x and y (arrays), or one value per node."""
@@ -43,7 +43,9 @@ class EllipticProblem:
         check_mesh(self.mesh)
         if self.diffusion is not None and not (self.diffusion > 0).all():
             where = int(np.flatnonzero(~(self.diffusion > 0))[0])
-            raise InvalidInput(f"the coefficient a is {self.diffusion[where]} at node {where}; expected positive values")
+            raise InvalidInput(
+                f"the coefficient a is {self.diffusion[where]} at node {where}; expected positive values"
+            )
 
     @cached_property
     def basis(self) -> Basis:
@@ -117,7 +119,7 @@ def boundary_conditions(
     values = np.full(mesh.nvertices, np.nan)
     notes = []
     for tag, field in _by_tag(dirichlet).items():
-        nodes = np.unique(mesh.facets[:, _facets_of(known, tag)])
+        nodes = np.unique(facets(mesh)[:, _facets_of(known, tag)])
         wanted = nodal(mesh, field, f"the value on {tag!r}", nodes)[nodes]
         given = np.isfinite(values[nodes])
         if disputed := int((given & ~np.isclose(values[nodes], wanted)).sum()):
@@ -172,18 +174,18 @@ def _facets_of(known: Mapping[str, np.ndarray], tag: str) -> np.ndarray:
     return known[tag]
 
 
-def _flux_load(mesh: MeshTri, tag: str, facets: np.ndarray, field: Field) -> np.ndarray:
-    inside = np.setdiff1d(facets, mesh.boundary_facets())
+def _flux_load(mesh: MeshTri, tag: str, where: np.ndarray, field: Field) -> np.ndarray:
+    inside = np.setdiff1d(where, mesh.boundary_facets())
     if len(inside):
         raise InvalidInput(f"{len(inside)} facets of {tag!r} are inside the domain; a flux is given on its boundary")
-    values = nodal(mesh, field, f"the flux on {tag!r}", np.unique(mesh.facets[:, facets]))
-    basis = FacetBasis(mesh, ElementTriP1(), facets=facets)
+    values = nodal(mesh, field, f"the flux on {tag!r}", np.unique(facets(mesh)[:, where]))
+    basis = FacetBasis(mesh, ElementTriP1(), facets=where)
     return np.asarray(_flux.assemble(basis, h=basis.interpolate(np.nan_to_num(values))))
 
 
 def _refuse_floating(mesh: MeshTri, fixed: np.ndarray, load: np.ndarray) -> None:
     """Every connected piece needs a value somewhere, or its solution is only known up to a constant."""
-    a, b = mesh.facets
+    a, b = facets(mesh)
     graph = sp.coo_matrix((np.ones(len(a)), (a, b)), shape=(mesh.nvertices, mesh.nvertices))
     count, piece = connected_components(graph, directed=False)
     for one in range(count):
@@ -197,28 +199,30 @@ def _refuse_floating(mesh: MeshTri, fixed: np.ndarray, load: np.ndarray) -> None
             )
 
 
-def _silent_facets(mesh: MeshTri, known: Mapping[str, np.ndarray], fixed: np.ndarray, fluxes: Mapping[str, Field]) -> int:
+def _silent_facets(
+    mesh: MeshTri, known: Mapping[str, np.ndarray], fixed: np.ndarray, fluxes: Mapping[str, Field]
+) -> int:
     spoken = [known[tag] for tag in fluxes]
     outer = mesh.boundary_facets()
     silent = np.setdiff1d(outer, np.concatenate(spoken)) if spoken else outer
-    return int((~fixed[mesh.facets[:, silent]].all(axis=0)).sum())
+    return int((~fixed[facets(mesh)[:, silent]].all(axis=0)).sum())
 
 
 @BilinearForm
-def _laplace(u, v, w):
+def _laplace(u: Any, v: Any, w: Any) -> Any:
     return dot(grad(u), grad(v))
 
 
 @BilinearForm
-def _diffusion(u, v, w):
+def _diffusion(u: Any, v: Any, w: Any) -> Any:
     return w.a * dot(grad(u), grad(v))
 
 
 @BilinearForm
-def _mass(u, v, w):
+def _mass(u: Any, v: Any, w: Any) -> Any:
     return u * v
 
 
 @LinearForm
-def _flux(v, w):
+def _flux(v: Any, w: Any) -> Any:
     return w.h * v

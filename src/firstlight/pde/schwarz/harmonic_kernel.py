@@ -2,8 +2,8 @@
 
 The network never sees boundary values. From the shape of a patch it predicts how much each given value counts at each
 free node: a softmax over the rim, so rows are positive and sum to one whatever the network says. Its logits begin with
-the Poisson kernel of the half plane behind each rim node, of which it learns the correction. The Green's function begins
-with that of the half plane, log(1 + 4 d d'/r²)/4π, times a learned positive factor, and is symmetric.
+the Poisson kernel of the half plane behind each rim node, of which it learns the correction. The Green's function
+begins with that of the half plane, log(1 + 4 d d'/r²)/4π, times a learned positive factor, and is symmetric.
 
 Where all of the rim is given and nothing but the Laplacian acts, linear functions are solutions, of the equation and of
 linear elements. The kernel is then tilted, Pⱼ ∝ P̂ⱼ exp(λ·yⱼ), by the one λ for which it reproduces them: the
@@ -27,7 +27,7 @@ from firstlight.pretrained import Pretrained
 
 AT_ONCE = 32  # patches
 PAIRS = 8
-"""Features of a pair: depth, offset along the rim, distance, its logarithm, two ratios, the walker's step, the prior."""
+"""Features of a pair: depth, offset along the rim, distance, its logarithm, two ratios, a walker's step, the prior."""
 
 
 class HarmonicKernel(Pretrained):
@@ -66,7 +66,7 @@ class HarmonicKernel(Pretrained):
         logits = across[..., -1] + self.measure(free, rim, across)
         known = (views.given & views.is_rim)[:, None]
         measure = logits.masked_fill(~known, -1e9).softmax(dim=-1) * known
-        return measure, None if self.green is None else self._green(views, free)
+        return measure, None if self.green is None else self._green(self.green, views, free)
 
     def maps(self, patches: Sequence[Patch], problem: EllipticProblem) -> list[LocalMap]:
         """Predict the linear answer of every patch.
@@ -106,7 +106,7 @@ class HarmonicKernel(Pretrained):
         scale = 1.0 if problem.diffusion is None else float(np.exp(np.log(problem.diffusion[patch.nodes]).mean()))
         return LocalMap(harmonic, green[:free, :free].double().cpu().numpy() / scale)
 
-    def _green(self, views: PatchViews, free: Tensor) -> Tensor:
+    def _green(self, head: nn.Module, views: PatchViews, free: Tensor) -> Tensor:
         """Return the half-plane's Green's function, smoothed over a node's own size, times a learned factor."""
         depth = _depth(views)
         gap2 = (views.free[:, :, None] - views.free[:, None]).square().sum(dim=-1)
@@ -114,7 +114,7 @@ class HarmonicKernel(Pretrained):
         spread = own[:, :, None] * own[:, None] * 4 * (depth[:, :, None] * depth[:, None]).clamp(min=1e-8)
         prior = torch.log1p(4 * depth[:, :, None] * depth[:, None] / (gap2 + spread + 1e-6)) / (4 * math.pi)
         pairs = torch.stack([(gap2 + 1e-6).sqrt(), _log(gap2), _log(prior)], dim=-1)
-        factor = self.green(free, free, pairs)
+        factor = head(free, free, pairs)
         diffusion = _log(views.free_diffusion)
         both = (factor + factor.mT) / 2 - (diffusion[:, :, None] + diffusion[:, None]) / 2
         inside = views.is_free[:, :, None] & views.is_free[:, None]

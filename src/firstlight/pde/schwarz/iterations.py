@@ -5,6 +5,7 @@ Every way stops by what it can see, the defect M u + b − u, and never by the t
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -47,9 +48,9 @@ def iterate(
 
     Parameters
     ----------
-    method : ``"direct"`` factors I − M; ``"gmres"`` has a coarse space of one unknown per part; ``"anderson"`` mixes ten
-        steps of ``"ras"``, u ↦ M u + side; ``"multiplicative"`` does so part after part; ``"richardson"`` is the paper's,
-        with τ = 0.99 over the number of parts.
+    method : ``"direct"`` factors I − M; ``"gmres"`` has a coarse space of one unknown per part; ``"anderson"`` mixes
+        ten steps of ``"ras"``, u ↦ M u + side; ``"multiplicative"`` does so part after part; ``"richardson"`` is the
+        paper's, with τ = 0.99 over the number of parts.
     start : zero unless given.
     tol : of the largest defect, over that of zero.
     max_iterations : applications of the map.
@@ -117,8 +118,8 @@ def _anderson(coupling: Coupling, side: np.ndarray, start: np.ndarray, tol: floa
         del steps[: -MEMORY - 1]
         if len(steps) == 1:
             return u + defect
-        moves = np.array([later[0] - earlier[0] for earlier, later in zip(steps, steps[1:], strict=False)]).T
-        changes = np.array([later[1] - earlier[1] for earlier, later in zip(steps, steps[1:], strict=False)]).T
+        moves = np.array([later[0] - earlier[0] for earlier, later in pairwise(steps)]).T
+        changes = np.array([later[1] - earlier[1] for earlier, later in pairwise(steps)]).T
         weights = np.linalg.lstsq(changes, defect, rcond=1e-12)[0]
         return u + defect - (moves + changes) @ weights
 
@@ -129,7 +130,7 @@ def _gmres(coupling: Coupling, side: np.ndarray, start: np.ndarray, tol: float, 
     n = len(side)
     scale = _scale(side)
     history: list[float] = []
-    system = LinearOperator((n, n), matvec=lambda u: u - coupling.between @ u, dtype=float)
+    system = LinearOperator(shape=(n, n), matvec=lambda u: u - coupling.between @ u, dtype=float)  # type: ignore[call-arg] - its stub is wrong
     # GMRES sees the two-norm and the preconditioned defect; what is promised is the largest true one.
     u, target = start, tol * scale
     for tightening in (1.0, 1e-2, 1e-4):
@@ -163,4 +164,4 @@ def _coarse_correction(coupling: Coupling) -> LinearOperator:
         amounts = coarse.solve(constants.T @ r)
         return constants @ amounts + r - moved @ amounts
 
-    return LinearOperator((n, n), matvec=corrected, dtype=float)
+    return LinearOperator(shape=(n, n), matvec=corrected, dtype=float)  # type: ignore[call-arg] - its stub is wrong

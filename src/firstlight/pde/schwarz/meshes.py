@@ -1,8 +1,8 @@
 """From a file of any mesher to a clean triangle mesh with named boundaries, and back.
 
-Files disagree about nearly everything but the triangles: points that no cell uses, clockwise triangles, mid-side nodes,
-squares among the triangles, tags on curves inside, names that no facet carries. What can be read in one way only is read
-so and noted; what cannot is refused with the mend.
+Files disagree about nearly everything but the triangles: points that no cell uses, clockwise triangles, mid-side
+nodes, squares among the triangles, tags on curves inside, names that no facet carries. What can be read in one way only
+is read so and noted; what cannot is refused with the mend.
 """
 
 import contextlib
@@ -10,11 +10,12 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import meshio
 import numpy as np
 from jaxtyping import Float64, Int
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 from skfem import MeshTri
 
 from firstlight.errors import InvalidInput
@@ -33,7 +34,7 @@ class Domain:
 
     Attributes
     ----------
-    mesh : triangles, counter-clockwise, with ``boundaries`` by name; only points that triangles use.
+    mesh : triangles with ``boundaries`` by name; only points that triangles use.
     numbers : the number in the file of every node of the mesh.
     points : all points of the file.
     notes : what the reader had to decide, in sentences.
@@ -58,7 +59,7 @@ class Domain:
         for name, values in fields.items():
             spread[name] = np.full(len(self.points), np.nan)
             spread[name][self.numbers] = values
-        cells = [("triangle", self.numbers[self.mesh.t.T])]
+        cells: list[Any] = [("triangle", self.numbers[self.mesh.t.T])]
         with written_whole(path) as unfinished, contextlib.redirect_stdout(io.StringIO()):
             meshio.Mesh(self.points, cells, point_data=spread).write(
                 unfinished, file_format=meshio.extension_to_filetypes[path.suffix][0]
@@ -95,7 +96,9 @@ def read_mesh(path: str | Path, *, merge: bool = False) -> Domain:
         notes.append(f"{unused} points belong to no triangle; their values are NaN")
     to_mesh = np.full(len(points), -1)
     to_mesh[used] = np.arange(len(used))
-    p, t = points[used].T.copy(), _counter_clockwise(path, points, to_mesh[triangles], used)
+    p, t = points[used].T.copy(), to_mesh[triangles].T.copy()
+    if flat := _flat(p, t):
+        raise InvalidInput(f"{path.name}: {len(flat)} triangles have no area, the first is {flat[0]}; mesh it anew")
     bare = MeshTri(p, t)
     curves = {name: to_mesh[edges_of[edges]] for name, edges in _curves(raw, notes).items()}
     boundaries = _facets(bare, curves, notes)
@@ -116,20 +119,27 @@ def check_mesh(mesh: MeshTri) -> None:
             f"expected a skfem.MeshTri, triangles in the plane; got {type(mesh).__name__} (files: read_mesh(path).mesh)"
         )
     if not np.isfinite(mesh.p).all():
-        raise InvalidInput(f"node {np.flatnonzero(~np.isfinite(mesh.p).all(0))[0]} of the mesh is not at a finite place")
+        raise InvalidInput(
+            f"node {np.flatnonzero(~np.isfinite(mesh.p).all(0))[0]} of the mesh is not at a finite place"
+        )
     unused = np.setdiff1d(np.arange(mesh.nvertices), mesh.t)
     if len(unused):
         raise InvalidInput(
-            f"{len(unused)} nodes belong to no triangle, the first is {unused[0]}; mesh.remove_unused_nodes() drops them"
+            f"{len(unused)} nodes belong to no triangle, the first is {unused[0]}; "
+            "mesh.remove_unused_nodes() drops them"
         )
-    flat = np.flatnonzero(np.abs(_signed_areas(mesh.p.T, mesh.t.T)) <= 1e-14 * np.ptp(mesh.p) ** 2)
-    if len(flat):
+    if flat := _flat(mesh.p, mesh.t):
         raise InvalidInput(f"{len(flat)} triangles have no area, the first is {flat[0]}; mesh anew without slivers")
+
+
+def facets(mesh: MeshTri) -> Int[np.ndarray, "2 facets"]:
+    """Return the two nodes of every facet."""
+    return np.asarray(mesh.facets)
 
 
 def tags(mesh: MeshTri) -> dict[str, Int[np.ndarray, " facets"]]:
     """Return the facets of every named part of the boundary, the whole of it as ``"boundary"``."""
-    named = {name: np.asarray(facets, dtype=int) for name, facets in (mesh.boundaries or {}).items()}
+    named = {name: np.asarray(some, dtype=int) for name, some in (mesh.boundaries or {}).items()}
     return {WHOLE: mesh.boundary_facets(), **named}
 
 
@@ -198,7 +208,7 @@ def _triangles(path: Path, raw: meshio.Mesh, notes: list[str]) -> np.ndarray:
 def _merged(points: np.ndarray, triangles: np.ndarray, notes: list[str]) -> tuple[np.ndarray, np.ndarray]:
     """Send every point to the first at its place."""
     first = np.arange(len(points))
-    pairs = np.array(sorted(cKDTree(points).query_pairs(FLAT * float(np.ptp(points)))), dtype=int).reshape(-1, 2)
+    pairs = np.array(sorted(KDTree(points).query_pairs(FLAT * float(np.ptp(points)))), dtype=int).reshape(-1, 2)
     for low, high in pairs:
         first[high] = first[low]
     if len(pairs):
@@ -208,7 +218,7 @@ def _merged(points: np.ndarray, triangles: np.ndarray, notes: list[str]) -> tupl
 
 def _note_coincident(points: np.ndarray, triangles: np.ndarray, notes: list[str]) -> None:
     used = np.unique(triangles)
-    pairs = cKDTree(points[used]).query_pairs(FLAT * float(np.ptp(points[used])))
+    pairs = KDTree(points[used]).query_pairs(FLAT * float(np.ptp(points[used])))
     if pairs:
         notes.append(
             f"{len(pairs)} coincident pairs of nodes: the mesh is cut open there and nothing passes; "
@@ -216,19 +226,10 @@ def _note_coincident(points: np.ndarray, triangles: np.ndarray, notes: list[str]
         )
 
 
-def _counter_clockwise(path: Path, points: np.ndarray, t: np.ndarray, used: np.ndarray) -> np.ndarray:
-    areas = _signed_areas(points[used], t)
-    flat = np.flatnonzero(np.abs(areas) <= 1e-14 * np.ptp(points[used]) ** 2)
-    if len(flat):
-        raise InvalidInput(f"{path.name}: {len(flat)} triangles have no area, the first is {flat[0]}; mesh it anew")
-    t = t.copy()
-    t[areas < 0] = t[areas < 0][:, [0, 2, 1]]
-    return t.T.copy()
-
-
-def _signed_areas(points: np.ndarray, t: np.ndarray) -> np.ndarray:
-    a, b, c = points[t[:, 0]], points[t[:, 1]], points[t[:, 2]]
-    return ((b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0])) / 2
+def _flat(p: np.ndarray, t: np.ndarray) -> list[int]:
+    a, b, c = (p[:, corner] for corner in t)
+    areas = ((b - a)[0] * (c - a)[1] - (b - a)[1] * (c - a)[0]) / 2
+    return np.flatnonzero(np.abs(areas) <= 1e-14 * np.ptp(p, axis=1).max() ** 2).tolist()
 
 
 def _curves(raw: meshio.Mesh, notes: list[str]) -> dict[str, np.ndarray]:
@@ -240,9 +241,11 @@ def _curves(raw: meshio.Mesh, notes: list[str]) -> dict[str, np.ndarray]:
             continue
         ends = cells.data[:, :2].astype(int)
         for name, members in raw.cell_sets.items():  # a curve may have two names
-            chosen = members[block]
-            if not name.startswith("gmsh:") and chosen is not None and len(chosen):
-                curves.setdefault(name, []).append(ends[np.asarray(chosen, dtype=int)])
+            if name.startswith("gmsh:") or members[block] is None:
+                continue
+            chosen = np.asarray(members[block], dtype=int)
+            if len(chosen):
+                curves.setdefault(name, []).append(ends[chosen])
         for tag in np.unique(numbers := _numbers(raw, block, len(ends))):
             name = names.get(int(tag), str(tag))
             if tag and name not in raw.cell_sets:
@@ -260,7 +263,7 @@ def _numbers(raw: meshio.Mesh, block: int, count: int) -> np.ndarray:
 
 def _facets(mesh: MeshTri, curves: Mapping[str, np.ndarray], notes: list[str]) -> dict[str, np.ndarray]:
     """Find the facets of the mesh between the end points of edges."""
-    known = {(int(a), int(b)): number for number, (a, b) in enumerate(np.sort(mesh.facets, axis=0).T)}
+    known = {(int(a), int(b)): number for number, (a, b) in enumerate(np.sort(facets(mesh), axis=0).T)}
     boundaries = {}
     for name, edges in curves.items():
         found = [known.get((int(a), int(b))) for a, b in np.sort(edges, axis=1)]

@@ -75,7 +75,9 @@ def view(patch: Patch, problem: EllipticProblem) -> dict[str, np.ndarray]:
     turn = (turn + np.pi) % (2 * np.pi) - np.pi
     length = np.hypot(*normal.T)
     # Where a rim touches itself in one node, its normals may cancel; any direction will do.
-    normal = np.where(length[:, None] > 1e-9 * weight[:, None], normal / np.maximum(length, 1e-300)[:, None], [1.0, 0.0])
+    normal = np.where(
+        length[:, None] > 1e-9 * weight[:, None], normal / np.maximum(length, 1e-300)[:, None], [1.0, 0.0]
+    )
     side = np.sqrt(_area(patch))
     rows = problem.matrix[patch.nodes[patch.free]][:, patch.nodes].toarray()
     diagonal = rows[np.arange(len(patch.free)), patch.free]
@@ -134,4 +136,6 @@ def padded(views: Sequence[dict[str, np.ndarray]]) -> PatchViews:
 
 def _area(patch: Patch) -> float:
     a, b, c = (patch.points[patch.triangles[:, corner]] for corner in range(3))
-    return float(np.abs((b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0])).sum() / 2)
+    return float(
+        np.abs((b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0])).sum() / 2
+    )

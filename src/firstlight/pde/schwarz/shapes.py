@@ -4,18 +4,20 @@ The mesher lays a hexagonal lattice into the domain, moves its points by the mea
 ``scipy.spatial.Delaunay`` join them. It serves what is generated here; the meshes of users come from their own meshers.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
 from matplotlib.path import Path as Outline
-from scipy.spatial import Delaunay, cKDTree
+from scipy.spatial import Delaunay, KDTree
 from skfem import MeshTri
 
 from firstlight.errors import InvalidInput
+from firstlight.pde.schwarz.meshes import facets
 
-Loop = Float64[np.ndarray, "corners 2"]
+Loop = Float64[np.ndarray, "_ 2"]
 SMOOTHING = 8  # rounds of moving points to the mean of their neighbours
 ATTEMPTS = 50
 
@@ -49,7 +51,9 @@ class Shape:
 
     def contains(self, points: Float64[np.ndarray, "points 2"]) -> np.ndarray:
         """Return which points are inside: an odd number of loops goes around them."""
-        around = [Outline(np.vstack([loop, loop[:1]]), closed=True).contains_points(points) for loop in self.loops.values()]
+        around = [
+            Outline(np.vstack([loop, loop[:1]]), closed=True).contains_points(points) for loop in self.loops.values()
+        ]
         return np.sum(around, axis=0) % 2 == 1
 
     def _lattice(self, rim: np.ndarray, size: float) -> np.ndarray:
@@ -61,22 +65,20 @@ class Shape:
             for row, y in enumerate(rows)
         ]
         points = np.concatenate(points) if points else np.zeros((0, 2))
-        return points[self.contains(points) & (cKDTree(rim).query(points)[0] > 0.7 * size)] if len(points) else points
+        return points[self.contains(points) & (KDTree(rim).query(points)[0] > 0.7 * size)] if len(points) else points
 
     def _smoothed(self, points: np.ndarray, fixed: int, size: float) -> np.ndarray:
         mesh = _joined(points, self.contains)
-        a, b = mesh.facets
+        a, b = facets(mesh)
         total, count = np.zeros_like(points), np.zeros(len(points))
         for one, other in ((a, b), (b, a)):
             np.add.at(total, one, points[other])
             np.add.at(count, one, 1.0)
         moved = np.where(count[:, None] > 0, total / np.maximum(count, 1.0)[:, None], points)[fixed:]
-        return moved[cKDTree(points[:fixed]).query(moved)[0] > 0.5 * size]
+        return moved[KDTree(points[:fixed]).query(moved)[0] > 0.5 * size]
 
 
-def random_polygon(
-    rng: np.random.Generator, *, corners: int | None = None, holes: int | None = None
-) -> Shape:
+def random_polygon(rng: np.random.Generator, *, corners: int | None = None, holes: int | None = None) -> Shape:
     """Draw a simple polygon of about unit size, with up to two holes.
 
     Parameters
@@ -94,23 +96,26 @@ def random_polygon(
             break
         radius, centre = rng.uniform(0.05, 0.15), rng.uniform(size=2)
         if _clear(centre, 1.6 * radius, loops):
-            loops[f"hole {len(loops)}"] = _arc(0, 2 * np.pi, centre=centre, radii=(radius, radius * rng.uniform(0.5, 1.0)))
+            loops[f"hole {len(loops)}"] = _arc(
+                0, 2 * np.pi, centre=centre, radii=(radius, radius * rng.uniform(0.5, 1.0))
+            )
     return Shape(loops)
 
 
 def paper_shapes() -> dict[str, tuple[Shape, float]]:
     """Return the domains A, B, C and E of the paper, rebuilt from their descriptions, and the size of their edges.
 
-    A is a disk joined with a rectangle, B a square with a round and an elliptic hole, C a disk with a cut-out, E a disk.
+    A is a disk joined with a rectangle, B a square with a round and an elliptic hole, C a disk with a cut-out, E a
+    disk.
     """
     b = {
         "outer": np.array([[-5.0, -5.0], [5.0, -5.0], [5.0, 5.0], [-5.0, 5.0]]),
-        "circle": _arc(0, 2 * np.pi, centre=(2.5, 2.5)),
-        "ellipse": _arc(0, 2 * np.pi, centre=(-2.5, -2.5), radii=(1.0, 0.5)),
+        "circle": _arc(0.0, 2 * np.pi, centre=(2.5, 2.5)),
+        "ellipse": _arc(0.0, 2 * np.pi, centre=(-2.5, -2.5), radii=(1.0, 0.5)),
     }
     top, side = 2.25 / np.sqrt(3), 2.25
     c = {
-        "outer": _arc(0, 2 * np.pi, radii=(5.0, 5.0)),
+        "outer": _arc(0.0, 2 * np.pi, radii=(5.0, 5.0)),
         "inner": np.vstack(
             [
                 _arc(-np.pi / 3, np.pi / 3, radii=(4.5, 4.5)),
@@ -125,13 +130,11 @@ def paper_shapes() -> dict[str, tuple[Shape, float]]:
         "A": (Shape({"outer": a}), 0.087),
         "B": (Shape(b), 0.345),
         "C": (Shape(c), 0.346),
-        "E": (Shape({"outer": _arc(0, 2 * np.pi)}), 0.07),
+        "E": (Shape({"outer": _arc(0.0, 2 * np.pi)}), 0.07),
     }
 
 
-def _arc(
-    begin: float, end: float, *, centre: Sequence[float] = (0.0, 0.0), radii: Sequence[float] = (1.0, 1.0)
-) -> Loop:
+def _arc(begin: float, end: float, *, centre: Any = (0.0, 0.0), radii: Any = (1.0, 1.0)) -> Loop:
     """Return corners along an ellipse, without the last one if it is closed."""
     angles = np.linspace(begin, end, 181)
     angles = angles[:-1] if np.isclose(end - begin, 2 * np.pi) else angles
@@ -165,13 +168,12 @@ def _joined(points: np.ndarray, contains: Callable[[np.ndarray], np.ndarray]) ->
 
 
 def _with_loops(mesh: MeshTri, rims: dict[str, Loop], size: float) -> MeshTri:
-    known = {(int(a), int(b)): number for number, (a, b) in enumerate(np.sort(mesh.facets, axis=0).T)}
+    known = {(int(a), int(b)): number for number, (a, b) in enumerate(np.sort(facets(mesh), axis=0).T)}
     outer, first, boundaries = set(mesh.boundary_facets().tolist()), 0, {}
     for name, rim in rims.items():
         ring = first + np.arange(len(rim))
         pairs = np.sort(np.c_[ring, np.roll(ring, -1)], axis=1)
-        facets = [known.get((int(a), int(b)), -1) for a, b in pairs]
-        boundaries[name] = np.array(facets)
+        boundaries[name] = np.array([known.get((int(a), int(b)), -1) for a, b in pairs])
         first += len(rim)
     found = np.concatenate(list(boundaries.values()))
     if not outer.issuperset(found.tolist()) or len(outer) != len(found):
@@ -198,7 +200,7 @@ def _cross(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> bool:
     def side(p: np.ndarray, q: np.ndarray, r: np.ndarray) -> float:
         return (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0])
 
-    return side(a, b, c) * side(a, b, d) < 0 and side(c, d, a) * side(c, d, b) < 0
+    return bool(side(a, b, c) * side(a, b, d) < 0 and side(c, d, a) * side(c, d, b) < 0)
 
 
 def _roomy(loop: Loop) -> bool:
@@ -206,13 +208,13 @@ def _roomy(loop: Loop) -> bool:
     ahead, behind = np.roll(loop, -1, axis=0) - loop, loop - np.roll(loop, 1, axis=0)
     area = abs((loop[:, 0] * np.roll(loop[:, 1], -1) - loop[:, 1] * np.roll(loop[:, 0], -1)).sum()) / 2
     angle = np.abs(np.angle(_complex(ahead) / -_complex(behind)))
-    return area > 0.15 and angle.min() > np.deg2rad(12) and np.hypot(*ahead.T).min() > 0.05
+    return bool(area > 0.15 and angle.min() > np.deg2rad(12) and np.hypot(*ahead.T).min() > 0.05)
 
 
 def _clear(centre: np.ndarray, radius: float, loops: dict[str, Loop]) -> bool:
     outline = Outline(np.vstack([loops["outer"], loops["outer"][:1]]), closed=True)
     rims = np.concatenate([_spaced(loop, 0.02) for loop in loops.values()])
-    return bool(outline.contains_point(centre) and np.hypot(*(rims - centre).T).min() > radius)
+    return bool(outline.contains_points(centre[None])[0] and np.hypot(*(rims - centre).T).min() > radius)
 
 
 def _complex(vectors: np.ndarray) -> np.ndarray:

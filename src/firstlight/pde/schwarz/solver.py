@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import get_args
+from typing import cast, get_args
 
 import numpy as np
 from jaxtyping import Bool, Float64
@@ -16,7 +16,7 @@ from firstlight.errors import InvalidInput
 from firstlight.pde.schwarz.certificates import Barrier, Certificate
 from firstlight.pde.schwarz.coupling import Coupling
 from firstlight.pde.schwarz.decomposition import Decomposition
-from firstlight.pde.schwarz.elliptic import Conditions, EllipticProblem, Field, boundary_conditions, nodal
+from firstlight.pde.schwarz.elliptic import EllipticProblem, Field, boundary_conditions, nodal
 from firstlight.pde.schwarz.iterations import Method, iterate
 from firstlight.pde.schwarz.local_operators import LocalOperator
 
@@ -92,7 +92,7 @@ class SchwarzSolver:
         operator: LocalOperator,
         decomposition: Decomposition,
         *,
-        method: Method = "direct",
+        method: str = "direct",
         tol: float = 1e-6,
         max_iterations: int = 5000,
     ) -> None:
@@ -207,9 +207,7 @@ class SchwarzSolver:
             u.append(state)
         return HeatSolution(mesh, np.asarray(times, dtype=float), np.array(u), tuple(certificates))
 
-    def _prepare(
-        self, fixed: Bool[np.ndarray, " nodes"], diffusion: np.ndarray | None, reaction: float
-    ) -> "_Prepared":
+    def _prepare(self, fixed: Bool[np.ndarray, " nodes"], diffusion: np.ndarray | None, reaction: float) -> "_Prepared":
         key = (fixed.tobytes(), None if diffusion is None else diffusion.tobytes(), reaction)
         if self._latest is None or self._latest[0] != key:
             problem = EllipticProblem(self.decomposition.mesh, diffusion, reaction)
@@ -221,7 +219,9 @@ class SchwarzSolver:
         self, prepared: "_Prepared", values: np.ndarray, load: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, bool]:
         side = prepared.coupling.right_side(values, load)
-        found = iterate(prepared.coupling, side, self.method, tol=self.tol, max_iterations=self.max_iterations)
+        found = iterate(
+            prepared.coupling, side, cast(Method, self.method), tol=self.tol, max_iterations=self.max_iterations
+        )
         u = values.copy()
         u[~prepared.coupling.fixed] = found.values
         return u, found.history, found.converged

@@ -1,8 +1,8 @@
-"""The recipe of the shipped kernels: patches of random domains, the exact answers there, and a network that learns them.
+"""The recipe of the shipped kernels: patches of random domains, exact answers there, and a network that learns them.
 
 Domains are random polygons with holes, meshed and cut as the domains of users are, so that what the network meets later
-looks like what it learned on. The target is the whole answer of a patch and not the solution for some boundary values:
-one local solve teaches all of them. The loss is the relative error of the answer for white noise, which is the Frobenius
+looks like what it learned on. The target is the whole answer of a patch and not the solution for some boundary
+values: one local solve teaches all of them. The loss is the relative error of the answer for white noise, which is the Frobenius
 norm of the kernel's error, and for harmonic polynomials, whose errors add up from patch to patch.
 """
 
@@ -63,7 +63,9 @@ def lessons(seed: int, *, loads: bool = False) -> list[Lesson]:
     while True:
         try:
             mesh = random_polygon(rng).mesh(rng.uniform(0.02, 0.045))
-            cut = Decomposition.from_mesh(mesh, target_nodes=int(rng.integers(60, 130)), overlap=int(rng.integers(1, 4)))
+            cut = Decomposition.from_mesh(
+                mesh, target_nodes=int(rng.integers(60, 130)), overlap=int(rng.integers(1, 4))
+            )
             break
         except InvalidInput:  # the mesh is too coarse for this polygon
             continue
@@ -76,9 +78,7 @@ def lessons(seed: int, *, loads: bool = False) -> list[Lesson]:
     return _lessons_of(cut.patches(fixed), EllipticProblem(mesh, diffusion))
 
 
-def make_lessons(
-    domains: int, *, loads: bool = False, first_seed: int = 0, workers: int | None = None
-) -> list[Lesson]:
+def make_lessons(domains: int, *, loads: bool = False, first_seed: int = 0, workers: int | None = None) -> list[Lesson]:
     """Return the patches of many random domains, made by all cores."""
     jobs = {f"domain-{seed}": seed for seed in range(first_seed, first_seed + domains)}
     made, failures = parallel.run(_Teacher(loads), jobs, workers=workers)
