@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float64
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 from skfem import Basis, BilinearForm, ElementTriP1, FacetBasis, LinearForm, MeshTri
-from skfem.helpers import dot, grad
+from skfem.models.poisson import laplace, mass
 
 from firstlight.errors import InvalidInput
 from firstlight.pde.schwarz.meshes import WHOLE, check_mesh, facets, tags
@@ -56,7 +56,7 @@ class EllipticProblem:
     def matrix(self) -> sp.csr_matrix:
         """Stiffness, plus c times the area of each node."""
         if self.diffusion is None:
-            stiffness = _laplace.assemble(self.basis)
+            stiffness = laplace.assemble(self.basis)
         else:
             stiffness = _diffusion.assemble(self.basis, a=self.basis.interpolate(self.diffusion))
         # The mass is lumped: the whole mass matrix would break the maximum principle in short steps of time.
@@ -65,7 +65,7 @@ class EllipticProblem:
     @cached_property
     def mass(self) -> sp.csr_matrix:
         """The mass matrix."""
-        return _mass.assemble(self.basis).tocsr()
+        return mass.assemble(self.basis).tocsr()
 
     @cached_property
     def areas(self) -> Float64[np.ndarray, " nodes"]:
@@ -209,18 +209,8 @@ def _silent_facets(
 
 
 @BilinearForm
-def _laplace(u: Any, v: Any, w: Any) -> Any:
-    return dot(grad(u), grad(v))
-
-
-@BilinearForm
 def _diffusion(u: Any, v: Any, w: Any) -> Any:
-    return w.a * dot(grad(u), grad(v))
-
-
-@BilinearForm
-def _mass(u: Any, v: Any, w: Any) -> Any:
-    return u * v
+    return w.a * laplace.form(u, v, w)
 
 
 @LinearForm

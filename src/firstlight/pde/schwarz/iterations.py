@@ -130,7 +130,7 @@ def _gmres(coupling: Coupling, side: np.ndarray, start: np.ndarray, tol: float, 
     n = len(side)
     scale = _scale(side)
     history: list[float] = []
-    system = LinearOperator(shape=(n, n), matvec=lambda u: u - coupling.between @ u, dtype=float)  # type: ignore[call-arg] - its stub is wrong
+    system = _operator(n, lambda u: u - coupling.between @ u)
     # GMRES sees the two-norm and the preconditioned defect; what is promised is the largest true one.
     u, target = start, tol * scale
     for tightening in (1.0, 1e-2, 1e-4):
@@ -164,4 +164,8 @@ def _coarse_correction(coupling: Coupling) -> LinearOperator:
         amounts = coarse.solve(constants.T @ r)
         return constants @ amounts + r - moved @ amounts
 
-    return LinearOperator(shape=(n, n), matvec=corrected, dtype=float)  # type: ignore[call-arg] - its stub is wrong
+    return _operator(n, corrected)
+
+
+def _operator(n: int, product: Callable[[np.ndarray], np.ndarray]) -> LinearOperator:
+    return LinearOperator((n, n), matvec=product, dtype=float)  # type: ignore[call-arg] - its stub is wrong

@@ -1,9 +1,9 @@
 """The recipe of the shipped kernels: patches of random domains, exact answers there, and a network that learns them.
 
 Domains are random polygons with holes, meshed and cut as the domains of users are, so that what the network meets later
-looks like what it learned on. The target is the whole answer of a patch and not the solution for some boundary
-values: one local solve teaches all of them. The loss is the relative error of the answer for white noise, which is the Frobenius
-norm of the kernel's error, and for harmonic polynomials, whose errors add up from patch to patch.
+looks like what it learned on. The target is the whole answer of a patch and not the solution for some boundary values:
+one local solve teaches all of them. The loss is the relative error of the answer for white noise, which is the
+Frobenius norm of the kernel's error, and for harmonic polynomials, whose errors add up from patch to patch.
 """
 
 from collections.abc import Sequence
