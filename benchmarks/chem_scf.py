@@ -1,11 +1,11 @@
 """Guesses for SCF side by side in one run: tables on the screen, the same as JSON.
 
-    python benchmarks/chem_scf.py [--quick] [--tables NAMES] [--guesses NAMES] [--grid LEVEL] [--folder DIR]
+    python benchmarks/chem_scf.py [--quick] [--tables NAMES] [--guesses NAMES] [--grid LEVEL] [--molecules N]
 
 Times are seconds of processor time of one thread; only ratios travel between machines. Every guess is charged for its
 own time: ERIC is cycles and guess, in cycles, over those of minao. Molecules are held-out ones of QM9 (package qm9pack)
 and drugs of 30 to 60 atoms. With --folder, what is done is kept and the same call goes on from there. Every guess on
-every molecule, with grids of level 3, is more than a day of one core: --guesses and --grid take a part.
+every molecule, with grids of level 3, is more than a day of one core: --guesses, --grid and --molecules take a part.
 """
 
 import argparse
@@ -42,6 +42,7 @@ def main() -> None:
     parser.add_argument("--tables", default=",".join(TABLES), help="which, with commas between")
     parser.add_argument("--guesses", default=",".join(GUESSES), help="which, with commas between")
     parser.add_argument("--grid", type=int, metavar="LEVEL", help="of the grids; 3, with --quick 1, if not given")
+    parser.add_argument("--molecules", type=int, metavar="N", help="of each table at the most")
     parser.add_argument("--weights", help="folder of a predictor; the shipped one if not given")
     parser.add_argument("--folder", type=Path, help="where runs are kept")
     parser.add_argument(
@@ -53,7 +54,9 @@ def main() -> None:
         print(json.dumps(guess_cost(polyglycine(options.cost), DensityPredictor.from_pretrained(options.weights))))
         return
     level = options.grid if options.grid is not None else 1 if options.quick else 3
-    bench = Benchmark(options.quick, options.weights, options.folder, options.guesses.split(","), level)
+    bench = Benchmark(
+        options.quick, options.weights, options.folder, options.guesses.split(","), level, options.molecules
+    )
     tables = {}
     for name in options.tables.split(","):
         tables[name] = getattr(bench, name)()
@@ -66,9 +69,16 @@ class Benchmark:
     """The tables, by name."""
 
     def __init__(
-        self, quick: bool, weights: str | None, folder: Path | None, guesses: Sequence[str], level: int
+        self,
+        quick: bool,
+        weights: str | None,
+        folder: Path | None,
+        guesses: Sequence[str],
+        level: int,
+        molecules: int | None = None,
     ) -> None:
         self.quick, self.weights, self.folder, self.guesses, self.level = quick, weights, folder, guesses, level
+        self.most = molecules
 
     def oracle(self) -> Rows:
         """Cycles from exact densities, by auxiliary basis and metric."""
@@ -168,7 +178,7 @@ class Benchmark:
         return DensityPredictor.from_pretrained(self.weights)
 
     def _count(self, full: int) -> int:
-        return 3 if self.quick else full
+        return min(3 if self.quick else full, self.most or full)
 
 
 def _as_arrays(measure: Any, molecule: Geometry) -> dict[str, np.ndarray]:

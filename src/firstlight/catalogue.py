@@ -78,7 +78,7 @@ SYSTEMS = (
     System("depth.prior", "dense metric depth from a photo and any incomplete depth",
         "NumPy, transformers, ONNX", "Depth Anything with Any Prior, ICLR 2026"),
     System("pde.flow", "continuous-time PDE dynamics from irregular snapshots",
-        "PyTorch, torchdiffeq", "Hou, Huang, Perdikaris, CFO: continuous flow operator, ICLR 2026"),
+        "PyTorch, torchdiffeq", "Hou, Huang, Perdikaris, CFO: continuous flow operator, ICLR 2026", works=True),
     System("wind", "forecasts that keep the extremes of wind",
         "xarray", "Improving extreme wind prediction with frequency-informed learning, ICLR 2026"),
     System("graphs.ising", "the long-range Ising benchmark, generated exactly",
@@ -96,7 +96,7 @@ SYSTEMS = (
     System("transport", "tree-sliced Sobolev distances: exact, streaming",
         "POT, PyTorch", "Tran et al., Tree-sliced Sobolev IPM, ICLR 2026", works=True),
     System("pde.subspace", "predicted subspaces that warm-start eigensolvers and CG",
-        "SciPy, scikit-fem", "Fanaskov et al., Deep learning for subspace regression, ICLR 2026"),
+        "SciPy, scikit-fem", "Fanaskov et al., Deep learning for subspace regression, ICLR 2026", works=True),
 )
 # fmt: on
 

@@ -16,14 +16,14 @@ class InvalidInput(FirstlightError, ValueError):
 
 
 class MissingExtra(FirstlightError, ImportError):
-    """An optional dependency is not installed; the text names the extra that brings it."""
+    """An optional dependency is not installed; the text names the extra that brings it, or itself if none does."""
 
-    def __init__(self, module: str, extra: str) -> None:
+    def __init__(self, module: str, extra: str | None = None) -> None:
         super().__init__(module, extra)  # the arguments themselves, from which it is rebuilt in another process
 
     def __str__(self) -> str:
         module, extra = self.args
-        return f"{module} is not installed; run: pip install 'firstlight[{extra}]'"
+        return f"{module} is not installed; run: pip install " + (f"'firstlight[{extra}]'" if extra else module)
 
 
 class Interrupted(FirstlightError):

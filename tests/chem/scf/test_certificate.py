@@ -1,6 +1,6 @@
 import pytest
 from pyscf import dft, gto, scf
-from tests.chem.scf.sources import ComputedDensity, water
+from tests.chem.scf.sources import ComputedDensity, DoubtfulDensity, water
 
 from firstlight.chem.scf import FittedDensity, apply, certify
 from firstlight.errors import InvalidInput
@@ -39,6 +39,12 @@ def test_a_calculation_that_did_not_end_certifies_nothing():
     certificate = certify(mf.run())
     assert not certificate.holds
     assert certificate.verdict == "not converged from this guess"
+
+
+@pytest.mark.filterwarnings("ignore::firstlight.chem.scf.GuessFallback")
+def test_a_guess_that_was_not_used_is_not_said_to_agree():
+    mf = apply(dft.RKS(water(), xc="pbe").density_fit(), DoubtfulDensity()).run()
+    assert certify(mf).verdict == "PySCF's own guess ran in both; there is nothing to compare"
 
 
 @pytest.mark.parametrize("run", [False, True])

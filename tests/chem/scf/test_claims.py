@@ -1,7 +1,8 @@
 import pytest
 from tests.chem.scf.sources import ComputedDensity
 
-from firstlight.chem.scf import claims
+from firstlight.chem.scf import claims, from_smiles
+from firstlight.chem.scf.experiments import oracle_cycles
 from firstlight.evidence import Budget, claims_in
 
 
@@ -32,3 +33,9 @@ def test_a_run_that_fell_back_misses_its_claim():
 def test_every_claim_says_how_it_is_measured():
     assert len(claims_in(claims)) == 12
     assert all(claim.protocol for claim in claims_in(claims))
+
+
+def test_only_the_starts_that_are_asked_for_are_run():
+    counts = oracle_cycles(from_smiles("O"), grid_level=0, starts=("minao", "restart"))
+    assert list(counts) == ["minao", "restart"]
+    assert counts["restart"] < counts["minao"]

@@ -8,7 +8,7 @@ from pyscf.lib import chkfile
 from tests.chem.scf.sources import ComputedDensity, DoubtfulDensity, water
 from typer.testing import CliRunner
 
-from firstlight.chem.scf import guess
+from firstlight.chem.scf import guess, mean_fields
 from firstlight.chem.scf.commands import app
 from firstlight.chem.scf.labels import read_labels
 from firstlight.errors import InvalidInput
@@ -100,8 +100,9 @@ def test_bench_prints_and_writes_a_line_per_guess(computed, xyz, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run", "absent.xyz"], "absent.xyz"),
+        (["run", "absent.xyz"], "there is no file absent.xyz"),
         (["run", "O", "--xc", "nonsense"], "no functional 'nonsense'"),
+        (["run", "O", "--xc", "b3lyp-d3bj"], "pip install pyscf-dispersion"),
         (["run", "O", "--basis", "nonsense"], "nonsense"),
         (["guess", "O", "-o", "guess.txt"], "ends in .chk"),
         (["predict", "[SiH4]"], "no density is known for Si"),
@@ -111,6 +112,7 @@ def test_bench_prints_and_writes_a_line_per_guess(computed, xyz, tmp_path):
 )
 def test_bad_input_is_refused_in_one_line(computed, tmp_path, monkeypatch, arguments, said):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(mean_fields, "find_spec", lambda name: None)  # pyscf-dispersion
     result = invoke(*arguments)
     assert isinstance(result.exception, InvalidInput)
     assert said in str(result.exception)

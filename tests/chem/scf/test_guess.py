@@ -3,6 +3,7 @@ import warnings
 import numpy as np
 import pytest
 from pyscf import dft, gto, scf
+from pyscf.x2c import x2c
 from tests.chem.scf.sources import METHANOL, WATER, ComputedDensity, DoubtfulDensity, water
 
 from firstlight.chem.scf import FittedDensity, GuessFallback, apply, undo
@@ -73,6 +74,26 @@ def test_another_guess_set_later_is_obeyed_and_recorded():
     given = np.eye(24)
     mf.init_guess = given
     assert mf.get_init_guess() is given
+
+
+def test_a_guess_that_pyscf_does_not_have_is_refused():
+    mf = apply(dft.RKS(water(), xc="pbe"), ComputedDensity())
+    mf.init_guess = "ml"  # PySCF would run minao
+    with pytest.raises(InvalidInput, match="no guess 'ml'; expected one of minao"):
+        mf.kernel()
+
+
+def test_a_calculation_that_has_run_begins_anew():
+    plain = dft.RKS(water(), xc="pbe").density_fit().run()
+    ours = apply(plain, ComputedDensity()).run()
+    assert ours.guess.used == "density"
+    assert ours.e_tot == pytest.approx(plain.e_tot, abs=1e-8)
+    assert plain.mo_coeff is not None
+
+
+def test_conversion_to_spinors_is_refused_when_the_guess_is_made():
+    with pytest.raises(InvalidInput, match="GKS is not supported"):
+        apply(dft.RKS(water(), xc="pbe"), ComputedDensity()).to_gks().kernel()
 
 
 def test_guess_is_tagged_so_that_no_program_diagonalises_again():
@@ -168,7 +189,7 @@ def refused(name):
         return dft.RKS(mol)
     if name == "occupations":
         return scf.addons.frac_occ(dft.RKS(water()))
-    return {"spinors": scf.GHF(water()), "no object": "water.xyz"}[name]
+    return {"spinors": scf.GHF(water()), "relativistic": x2c.UHF(water()), "no object": "water.xyz"}[name]
 
 
 @pytest.mark.parametrize(
@@ -180,6 +201,7 @@ def refused(name):
         ("nan", r"atom 2 \(H\)"),
         ("occupations", "occupations were set by hand"),
         ("spinors", "GHF is not supported"),
+        ("relativistic", "UHF is not supported"),
         ("no object", "expected a molecular mean-field object"),
     ],
 )

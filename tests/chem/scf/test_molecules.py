@@ -67,7 +67,10 @@ def test_a_file_that_is_cut_short_is_refused(tmp_path):
     (tmp_path / "cut.xyz").write_text("3\n\nO 0 0 0\nH 0 0 1\n")
     with pytest.raises(InvalidInput, match="announces 3 atoms and holds 2"):
         read_xyz(tmp_path / "cut.xyz")
+    (tmp_path / "words.xyz").write_text("water\n")
     with pytest.raises(InvalidInput, match="begins with the number of atoms"):
+        read_xyz(tmp_path / "words.xyz")
+    with pytest.raises(InvalidInput, match="there is no file"):
         read_xyz(tmp_path / "absent.xyz")
 
 

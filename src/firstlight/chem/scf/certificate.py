@@ -47,6 +47,8 @@ class GuessCertificate:
             return "not converged from this guess"
         if not self.peer_converged:
             return "PySCF's guess does not converge; there is nothing to compare with"
+        if self.guess.used != "density":
+            return "PySCF's own guess ran in both; there is nothing to compare"
         difference = self.energy - self.peer_energy
         if self.holds:
             return f"the same energy from both guesses, to {abs(difference):.1e} hartree"

@@ -79,7 +79,7 @@ def packaged_qm9(*, count: int, fewest_atoms: int = 8, most_atoms: int = 20, see
     """
     spec = find_spec("qm9pack")
     if spec is None or spec.origin is None:
-        raise MissingExtra("qm9pack", "dev")
+        raise MissingExtra("qm9pack")
     held_out = []
     for part in sorted((Path(spec.origin).parent / "data").glob("qm9_part*.csv")):
         with part.open(newline="", encoding="utf-8") as file:

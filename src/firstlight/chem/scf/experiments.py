@@ -2,7 +2,7 @@
 
 import resource
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -22,16 +22,27 @@ from firstlight.chem.scf.prediction import DensitySource, FittedDensity
 from firstlight.chem.scf.real_space import dipole_moment
 from firstlight.errors import InvalidInput
 
+STARTS = (
+    "minao",
+    "atom",
+    "restart",
+    "jfit, Coulomb",
+    "jfit, overlap",
+    "jkfit, Coulomb",
+    "even-tempered, Coulomb",
+)
 HELIX = (-57.0, -47.0, 180.0)  # φ, ψ, ω of the α-helix, in degrees
 
 
-def oracle_cycles(molecule: Geometry, *, grid_level: int = 3) -> dict[str, int]:
+def oracle_cycles(molecule: Geometry, *, grid_level: int = 3, starts: Sequence[str] = STARTS) -> dict[str, int]:
     """Count the cycles of PBE/def2-SVP that exact densities need, by auxiliary basis and metric, beside other guesses.
 
-    Returns
-    -------
-    Cycles from ``minao``, ``atom`` and a restart, and from fits in def2-universal-jfit in either metric, in
-    def2-universal-jkfit, and in an even-tempered basis (``aug_etb``, β = 2).
+    Parameters
+    ----------
+    molecule : closed-shell.
+    grid_level : of PySCF's grids.
+    starts : which, of `STARTS`: ``minao``, ``atom``, a restart, and fits in def2-universal-jfit in either metric, in
+        def2-universal-jkfit, and in an even-tempered basis (``aug_etb``, β = 2).
     """
     mf: Any = dft.RKS(molecule.mole(), xc="pbe").density_fit()
     mf.grids.level = grid_level
@@ -39,19 +50,24 @@ def oracle_cycles(molecule: Geometry, *, grid_level: int = 3) -> dict[str, int]:
     mf.with_df.build()
     reference = mf.copy().run()
     dm = reference.make_rdm1()
-    starts = {"minao": mf.get_init_guess(key="minao"), "atom": mf.get_init_guess(key="atom"), "restart": dm}
-    even_tempered = df.aug_etb(mf.mol, 2.0)
-    for name, auxbasis, metric in (
-        ("jfit, Coulomb", JFIT, "coulomb"),
-        ("jfit, overlap", JFIT, "overlap"),
-        ("jkfit, Coulomb", JKFIT, "coulomb"),
-        ("even-tempered, Coulomb", even_tempered, "coulomb"),
-    ):
-        starts[name] = apply(mf, FittedDensity(mf.mol, dm, auxbasis, metric)).get_init_guess()
+
+    def fitted(auxbasis: Any, metric: str = "coulomb") -> Any:
+        return apply(mf, FittedDensity(mf.mol, dm, auxbasis, metric)).get_init_guess()
+
+    makers: dict[str, Callable[[], Any]] = {
+        "atom": lambda: mf.get_init_guess(key="atom"),
+        "restart": lambda: dm,
+        "jfit, Coulomb": lambda: fitted(JFIT),
+        "jfit, overlap": lambda: fitted(JFIT, "overlap"),
+        "jkfit, Coulomb": lambda: fitted(JKFIT),
+        "even-tempered, Coulomb": lambda: fitted(df.aug_etb(mf.mol, 2.0)),
+    }
     cycles = {}
-    for name, start in starts.items():
-        run = mf.copy()
-        run.kernel(dm0=start)
+    for name in starts:
+        run = reference
+        if name != "minao":  # the reference began from it
+            run = mf.copy()
+            run.kernel(dm0=makers[name]())
         cycles[name] = int(run.cycles)
     return cycles
 
@@ -64,7 +80,7 @@ def density_quality(molecule: Geometry, source: DensitySource, *, grid_level: in
     The relative Coulomb error, the uncertainty that was expected, the dipole moment's error in debye (length of the
     difference of the vectors), and the dipole moment itself.
     """
-    mf: Any = dft.RKS(molecule.mole(), xc="pbe").density_fit()
+    mf: Any = apply(dft.RKS(molecule.mole(), xc="pbe").density_fit(), source)  # fewer cycles to the same density
     mf.grids.level = grid_level
     mf.run()
     predicted, exact = source.predict(mf.mol), mf.dip_moment(verbose=0)

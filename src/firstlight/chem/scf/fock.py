@@ -25,7 +25,6 @@ from firstlight.chem.scf.real_space import density_values
 from firstlight.chem.scf.three_centre import contract_auxiliary
 from firstlight.errors import InvalidInput
 
-GRID_LEVEL = 1  # with exact densities SCF takes as many cycles as from level 3, one or two fewer than from level 0
 SMALLEST_DENSITY = 1e-10  # fitted densities are slightly negative far out; functionals must not see that
 POINTS = 72 * dft.gen_grid.BLKSIZE  # of the grid at a time: whole blocks of PySCF's screening
 
@@ -124,14 +123,14 @@ def exchange_correlation(mf: Any, auxmol: gto.Mole, c: Float64[np.ndarray, " nau
     """Return ∫ φ_μ φ_ν v_xc[ρ̃] dr in hartree, of the functional of `mf` or its `semilocal_proxy`.
 
     The grid is a coarse one of its own, or as coarse as that of `mf`: SCF from the guess takes the same number of
-    cycles as with the default grid, which has three times the points.
+    cycles as with the default grid, which has six times the points.
     """
     mol = mf.mol
     xc = semilocal_proxy(getattr(mf, "xc", "hf"))
     numint = dft.numint.NumInt()
     kind = numint._xc_type(xc)
-    level = min(GRID_LEVEL, mf.grids.level) if is_kohn_sham(mf) else GRID_LEVEL
-    points, weights = guess_grid(mol, level)
+    coarsest = is_kohn_sham(mf) and mf.grids.level == 0
+    points, weights = guess_grid(mol, 0 if coarsest else None)
     deriv = int(kind == "GGA")
     rho = density_values(auxmol, c, points, deriv)
     rho[:, rho[0] < SMALLEST_DENSITY] = 0.0

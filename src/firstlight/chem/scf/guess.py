@@ -14,6 +14,7 @@ import numpy as np
 from pyscf import dft, gto, lib
 from pyscf.lib import logger
 from pyscf.scf import dhf, ghf, hf, rohf, uhf
+from pyscf.x2c import x2c
 
 from firstlight.chem.scf.fock import density_to_dm, semilocal_proxy
 from firstlight.chem.scf.mean_fields import is_kohn_sham
@@ -21,6 +22,8 @@ from firstlight.chem.scf.molecules import check_molecule
 from firstlight.chem.scf.prediction import DensitySource, check_electrons
 from firstlight.errors import InvalidInput
 
+# What PySCF calls guesses; any other name would be minao, without a word.
+PYSCF_GUESSES = ("minao", "atom", "1e", "hcore", "huckel", "mod_huckel", "sap", "vsap", "chk", "chkfile")
 POLISHED_TO = 1e-4  # hartree; below it a coarse grid and density fitting have nothing more to say
 
 
@@ -52,6 +55,8 @@ class GuessRecord:
 
 def apply(mf: Any, source: DensitySource | None = None, *, polish: bool = False) -> Any:
     """Let a mean-field object begin its SCF from a predicted density.
+
+    If it has run already, ``kernel()`` begins anew from that density, and not from its orbitals as PySCF would.
 
     Parameters
     ----------
@@ -129,7 +134,7 @@ def check_mean_field(mf: Any) -> None:
     """
     if not isinstance(mf, hf.SCF) or hasattr(mf, "cell"):
         raise InvalidInput(f"expected a molecular mean-field object of PySCF, such as dft.RKS(mol); got {type(mf)}")
-    if isinstance(mf, (ghf.GHF, dhf.DHF)):
+    if isinstance(mf, (ghf.GHF, dhf.DHF, x2c.SCF)):
         raise InvalidInput(f"{type(mf).__name__} is not supported; its orbitals have no spin: use RKS, UKS or ROKS")
     if "get_occ" in vars(mf):
         raise InvalidInput(
@@ -152,6 +157,7 @@ class _DensityGuess(hf.SCF if TYPE_CHECKING else object):
         self.density_polish = polish
         self.guess_replaced = mf.init_guess
         self.guess: GuessRecord | None = None
+        self._forget_orbitals()
 
     def dump_flags(self, verbose: Any = None) -> Any:
         super().dump_flags(verbose)
@@ -161,14 +167,20 @@ class _DensityGuess(hf.SCF if TYPE_CHECKING else object):
     def reset(self, mol: gto.Mole | None = None) -> Any:
         if mol is not None:
             check_molecule(mol, self.density_source.elements)
-            self.mo_coeff = self.mo_occ = None  # a scanner would begin from them
+            self._forget_orbitals()
         return super().reset(mol)
+
+    def _forget_orbitals(self) -> None:
+        self.mo_coeff = self.mo_occ = None  # kernel() and scanners would begin from them
 
     def get_init_guess(self, mol: Any = None, key: Any = None, **options: Any) -> Any:
         key = self.init_guess if key is None else key
         mol = self.mol if mol is None else mol
         if not isinstance(key, str):
             return super().get_init_guess(mol, key, **options)
+        if key != self.guess_replaced and key not in PYSCF_GUESSES:
+            raise InvalidInput(f"PySCF has no guess {key!r}; expected one of {', '.join(PYSCF_GUESSES)}")
+        check_mean_field(self)  # it may have been converted to another kind
         began, doubt = time.perf_counter(), ""
         if key == self.guess_replaced:
             density = self.density_source.predict(mol)

@@ -4,8 +4,11 @@ Becke's partition of space gives every point to the atoms by comparing all pairs
 atoms cubed. Here a point is compared with the neighbours of its atom only. That changes nothing as long as points
 farther out than half the reach of the neighbourhood are dropped: what lies there is near other atoms, whose own points
 stand for it, or in a density of less than 10⁻⁷ electrons per cubic bohr.
+
+Between PySCF's levels 0 and 1 stands a grid with half the points of level 1, from which SCF takes as many cycles.
 """
 
+from bisect import bisect_left
 from typing import Any
 
 import numpy as np
@@ -15,20 +18,29 @@ from pyscf import dft, gto
 from firstlight.chem.scf.auxiliary_basis import real_atoms
 
 OUTERMOST = 10.0  # bohr from its own atom that a point may be
+PERIODS = (2, 10, 18)  # the last element of each
+RADII = (20, 25, 32, 40)  # of an atom's grid, by period
+DIRECTIONS = (86, 110, 110, 110)  # the same, of Lebedev's numbers
 
 Points = Float64[np.ndarray, "points 3"]
 Weights = Float64[np.ndarray, " points"]
 
 
-def guess_grid(mol: gto.Mole, level: int) -> tuple[Points, Weights]:
+def guess_grid(mol: gto.Mole, level: int | None = None) -> tuple[Points, Weights]:
     """Return points (bohr) and weights for numerical integration, near points together.
 
     Parameters
     ----------
     mol : the molecule.
-    level : of PySCF's grids, 0 to 9.
+    level : of PySCF's grids, 0 to 9; `RADII` and `DIRECTIONS` unless given.
     """
-    grids: Any = dft.Grids(mol).set(level=level, verbose=0)
+    grids: Any = dft.Grids(mol).set(verbose=0)
+    if level is None:
+        symbols = [mol.atom_symbol(a) for a in range(mol.natm)]
+        periods = {symbol: bisect_left(PERIODS, gto.charge(symbol)) for symbol in symbols}
+        grids.atom_grid = {symbol: (RADII[period], DIRECTIONS[period]) for symbol, period in periods.items()}
+    else:
+        grids.level = level
     distances = gto.inter_distance(mol)
     if distances.max() <= 2 * OUTERMOST:
         grids.build(with_non0tab=False)

@@ -82,9 +82,11 @@ def read_xyz(path: str | Path, unit: Unit = "angstrom", charge: int = 0, spin: i
     """
     path = Path(path)
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").splitlines() or [""]
         count = int(lines[0])
-    except (OSError, UnicodeDecodeError, IndexError, ValueError) as error:
+    except FileNotFoundError as error:
+        raise InvalidInput(f"there is no file {path}") from error
+    except (OSError, ValueError) as error:  # no text is a ValueError too
         raise InvalidInput(f"cannot read {path} as .xyz, which begins with the number of atoms: {error}") from error
     rows = [line.split() for line in lines[2 : 2 + count]]
     if len(rows) < count or count < 1:
