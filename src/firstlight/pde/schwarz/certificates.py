@@ -78,7 +78,7 @@ class Barrier:
         if self.reason:
             return None
         free = ~self.fixed
-        pull = DAMPING / self._matrix.diagonal()
+        pull = DAMPING / np.asarray(self._matrix.diagonal(), dtype=np.float64)
         residual = (load - self.problem.matrix @ u)[free]
         moved = np.zeros(len(residual))
         best = np.inf
@@ -92,9 +92,9 @@ class Barrier:
         return bound
 
     @cached_property
-    def _matrix(self) -> sp.csr_matrix:
+    def _matrix(self) -> sp.csr_array:
         free = ~self.fixed
-        return self.problem.matrix[free][:, free].tocsr()
+        return sp.csr_array(self.problem.matrix[free][:, free])
 
     @cached_property
     def _phi(self) -> Float64[np.ndarray, " free"]:

@@ -8,6 +8,7 @@ u + τ Σₖ (wₖ − u), whose sum over patches is the mean times their number
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,8 +38,8 @@ class Coupling:
 
     fixed: Bool[np.ndarray, " nodes"]
     node: Int[np.ndarray, " answers"]
-    answers: sp.csr_matrix
-    answers_to_load: sp.csr_matrix | None
+    answers: sp.csr_array
+    answers_to_load: sp.csr_array | None
     owner: Int[np.ndarray, " free"]
 
     @classmethod
@@ -81,9 +82,9 @@ class Coupling:
         return np.bincount(self.node, minlength=int((~self.fixed).sum()))
 
     @cached_property
-    def between(self) -> sp.csr_matrix:
+    def between(self) -> sp.csr_array:
         """M."""
-        return (self._mean @ self.answers[:, np.flatnonzero(~self.fixed)]).tocsr()
+        return sp.csr_array(self._mean @ self.answers[:, np.flatnonzero(~self.fixed)])
 
     def jump(self, values: Float64[np.ndarray, " nodes"], load: Float64[np.ndarray, " nodes"]) -> float:
         """Return the largest difference between the answer of one patch and the value that all agreed on."""
@@ -118,7 +119,7 @@ class Coupling:
     @cached_property
     def hops(self) -> Float64[np.ndarray, " free"]:
         """How many patches a random walker crosses from each node until it ends at a fixed one: (I − M)⁻¹ 1."""
-        return self.solve(np.ones(self.between.shape[0]))
+        return self.solve(np.ones(len(self.owner)))
 
     @cached_property
     def radius_bound(self) -> float:
@@ -133,18 +134,19 @@ class Coupling:
         return float(((self.between @ hops) / hops).max()) + ROUNDING
 
     @cached_property
-    def _mean(self) -> sp.csr_matrix:
+    def _mean(self) -> sp.csr_array:
         count = len(self.node)
         weights = 1.0 / self.cover[self.node]
-        return sp.csr_matrix((weights, (self.node, np.arange(count))), shape=(len(self.cover), count))
+        return sp.csr_array((weights, (self.node, np.arange(count))), shape=(len(self.cover), count))
 
     @cached_property
-    def _from_fixed(self) -> sp.csr_matrix:
-        return (self._mean @ self.answers[:, np.flatnonzero(self.fixed)]).tocsr()
+    def _from_fixed(self) -> sp.csr_array:
+        return sp.csr_array(self._mean @ self.answers[:, np.flatnonzero(self.fixed)])
 
     @cached_property
-    def _from_load(self) -> sp.csr_matrix:
-        return (self._mean @ self.answers_to_load).tocsr()
+    def _from_load(self) -> sp.csr_array:
+        assert self.answers_to_load is not None
+        return sp.csr_array(self._mean @ self.answers_to_load)
 
     @cached_property
     def _skeleton(self) -> Int[np.ndarray, " skeleton"]:
@@ -152,19 +154,19 @@ class Coupling:
         return np.unique(self.between.indices)
 
     @cached_property
-    def _factors(self):
+    def _factors(self) -> Any:
         inner = self.between[self._skeleton][:, self._skeleton]
         return splu((sp.eye_array(inner.shape[0]) - inner).tocsc())
 
 
-def _stacked(blocks: Sequence[tuple[np.ndarray, np.ndarray]], n: int) -> sp.csr_matrix:
+def _stacked(blocks: Sequence[tuple[np.ndarray, np.ndarray]], n: int) -> sp.csr_array:
     """Stack blocks, each over columns of its own."""
     rows = [np.full(block.shape[0], len(columns)) for columns, block in blocks]
     counts = np.concatenate(rows) if rows else np.zeros(0, dtype=int)
     indices = [np.tile(columns, block.shape[0]) for columns, block in blocks]
     data = [block.ravel() for _, block in blocks]
     pointers = np.concatenate([[0], np.cumsum(counts)])
-    return sp.csr_matrix(
+    return sp.csr_array(
         (np.concatenate(data) if data else np.zeros(0), np.concatenate(indices) if data else counts, pointers),
         shape=(len(counts), n),
     )

@@ -95,7 +95,7 @@ class Decomposition:
         parts = _parts_for(int(mesh.nvertices), target_nodes, overlap)
         owner = _connected(graph, _metis(graph, parts))
         # Column k of the incidence is part k; a product with the graph grows all parts by one layer.
-        incidence = sp.csc_matrix((np.ones(len(owner)), (np.arange(len(owner)), owner)))
+        incidence = sp.csc_array((np.ones(len(owner)), (np.arange(len(owner)), owner)))
         for _ in range(overlap):
             incidence = (incidence + graph @ incidence).sign()
         incidence.sort_indices()
@@ -118,11 +118,11 @@ class Decomposition:
         return ax
 
     @cached_property
-    def _triangles_of(self) -> sp.csr_matrix:
+    def _triangles_of(self) -> sp.csr_array:
         """Which triangles touch a node."""
         t = self.mesh.t
         columns = np.broadcast_to(np.arange(t.shape[1]), t.shape)
-        return sp.csr_matrix((np.ones(t.size, dtype=bool), (t.ravel(), columns.ravel())))
+        return sp.csr_array((np.ones(t.size, dtype=bool), (t.ravel(), columns.ravel())))
 
     def _patch(self, nodes: np.ndarray, fixed: np.ndarray, touching: np.ndarray) -> Patch | None:
         candidates = np.unique(self._triangles_of[nodes].indices)
@@ -138,10 +138,10 @@ class Decomposition:
         return Patch(nodes, points, _left_turning(points, local.T), np.flatnonzero(given), np.flatnonzero(~given))
 
 
-def _graph(mesh: MeshTri) -> sp.csr_matrix:
+def _graph(mesh: MeshTri) -> sp.csr_array:
     a, b = facets(mesh)
-    half = sp.coo_matrix((np.ones(len(a)), (a, b)), shape=(mesh.nvertices, mesh.nvertices))
-    return (half + half.T).tocsr()
+    half = sp.coo_array((np.ones(len(a)), (a, b)), shape=(mesh.nvertices, mesh.nvertices))
+    return sp.csr_array(half + half.T)
 
 
 def _parts_for(nodes: int, target: int, overlap: int) -> int:
@@ -150,18 +150,18 @@ def _parts_for(nodes: int, target: int, overlap: int) -> int:
     return max(1, round(nodes / max(inner, 4.0)))
 
 
-def _metis(graph: sp.csr_matrix, parts: int) -> np.ndarray:
+def _metis(graph: Any, parts: int) -> np.ndarray:
     if parts == 1:
         return np.zeros(graph.shape[0], dtype=int)
     adjacency = pymetis.CSRAdjacency(graph.indptr, graph.indices)
     return np.asarray(pymetis.part_graph(parts, adjacency=adjacency)[1], dtype=int)
 
 
-def _connected(graph: sp.csr_matrix, owner: np.ndarray) -> np.ndarray:
+def _connected(graph: sp.csr_array, owner: np.ndarray) -> np.ndarray:
     """Make parts of their own of the pieces of a part that hang together only through others."""
     edges = graph.tocoo()
     kept = owner[edges.row] == owner[edges.col]
-    within = sp.coo_matrix((edges.data[kept], (edges.row[kept], edges.col[kept])), shape=graph.shape)
+    within = sp.coo_array((edges.data[kept], (edges.row[kept], edges.col[kept])), shape=graph.shape)
     return connected_components(within, directed=False)[1].astype(int)
 
 

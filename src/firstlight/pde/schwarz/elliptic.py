@@ -53,19 +53,19 @@ class EllipticProblem:
         return Basis(self.mesh, ElementTriP1())
 
     @cached_property
-    def matrix(self) -> sp.csr_matrix:
+    def matrix(self) -> sp.csr_array:
         """Stiffness, plus c times the area of each node."""
         if self.diffusion is None:
             stiffness = laplace.assemble(self.basis)
         else:
             stiffness = _diffusion.assemble(self.basis, a=self.basis.interpolate(self.diffusion))
         # The mass is lumped: the whole mass matrix would break the maximum principle in short steps of time.
-        return (stiffness + self.reaction * sp.diags_array(self.areas)).tocsr() if self.reaction else stiffness.tocsr()
+        return sp.csr_array(stiffness + self.reaction * sp.diags_array(self.areas) if self.reaction else stiffness)
 
     @cached_property
-    def mass(self) -> sp.csr_matrix:
+    def mass(self) -> sp.csr_array:
         """The mass matrix."""
-        return mass.assemble(self.basis).tocsr()
+        return sp.csr_array(mass.assemble(self.basis))
 
     @cached_property
     def areas(self) -> Float64[np.ndarray, " nodes"]:
@@ -186,7 +186,7 @@ def _flux_load(mesh: MeshTri, tag: str, where: np.ndarray, field: Field) -> np.n
 def _refuse_floating(mesh: MeshTri, fixed: np.ndarray, load: np.ndarray) -> None:
     """Every connected piece needs a value somewhere, or its solution is only known up to a constant."""
     a, b = facets(mesh)
-    graph = sp.coo_matrix((np.ones(len(a)), (a, b)), shape=(mesh.nvertices, mesh.nvertices))
+    graph = sp.coo_array((np.ones(len(a)), (a, b)), shape=(mesh.nvertices, mesh.nvertices))
     count, piece = connected_components(graph, directed=False)
     for one in range(count):
         nodes = np.flatnonzero(piece == one)
@@ -210,7 +210,8 @@ def _silent_facets(
 
 @BilinearForm
 def _diffusion(u: Any, v: Any, w: Any) -> Any:
-    return w.a * laplace.form(u, v, w)
+    form: Any = laplace.form
+    return w.a * form(u, v, w)
 
 
 @LinearForm

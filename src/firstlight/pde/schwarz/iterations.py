@@ -156,7 +156,7 @@ def _coarse_correction(coupling: Coupling) -> LinearOperator:
     """Return r ↦ z + (r − (I − M) z), z the correction by constants on parts: news cross the domain in one step."""
     n = len(coupling.owner)
     names, part = np.unique(coupling.owner, return_inverse=True)
-    constants = sp.csr_matrix((np.ones(n), (np.arange(n), part)), shape=(n, len(names)))
+    constants = sp.csr_array((np.ones(n), (np.arange(n), part)), shape=(n, len(names)))
     moved = constants - coupling.between @ constants
     coarse = splu((constants.T @ moved).tocsc())
 

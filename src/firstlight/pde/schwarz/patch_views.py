@@ -60,7 +60,8 @@ def view(patch: Patch, problem: EllipticProblem) -> dict[str, np.ndarray]:
         If a value is given inside the patch, where a learned operator sees none.
     """
     rim = rim_nodes(patch)
-    points, edges = patch.points, patch.edges
+    # About the middle of the patch, since single precision has no room for coordinates of maps.
+    points, edges = patch.points - patch.points.mean(axis=0), patch.edges
     along = points[edges[:, 1]] - points[edges[:, 0]]
     outward = np.c_[along[:, 1], -along[:, 0]]
     normal, weight = np.zeros_like(points), np.zeros(len(points))

@@ -97,7 +97,7 @@ def random_polygon(rng: np.random.Generator, *, corners: int | None = None, hole
         radius, centre = rng.uniform(0.05, 0.15), rng.uniform(size=2)
         if _clear(centre, 1.6 * radius, loops):
             loops[f"hole {len(loops)}"] = _arc(
-                0, 2 * np.pi, centre=centre, radii=(radius, radius * rng.uniform(0.5, 1.0))
+                0.0, 2 * np.pi, centre=centre, radii=(radius, radius * rng.uniform(0.5, 1.0))
             )
     return Shape(loops)
 
