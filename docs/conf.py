@@ -74,3 +74,13 @@ html_theme_options = {
 html_sidebars = {page: [] for page in ("index", "getting_started", "checking", "contributing", "changelog")}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+
+
+def setup(app):
+    """Leave out what scikit-learn adds to every estimator."""
+    app.connect(
+        "autodoc-skip-member",
+        lambda app, what, name, thing, skip, options: (
+            skip or str(getattr(thing, "__module__", "")).startswith("sklearn.")
+        ),
+    )

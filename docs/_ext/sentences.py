@@ -2,7 +2,8 @@
 
 We write ``name : a sentence about it``, since the type stands in the signature, and a return value as plain sentences.
 numpydoc takes what stands there for a type, which ends with its line; this moves the sentences to where they belong.
-And we write |x| for absolute values, which reStructuredText takes for something to be substituted.
+And we write |x| for absolute values, which reStructuredText takes for something to be substituted, and (channels, *grid)
+for shapes, where it sees emphasis begin.
 """
 
 import re
@@ -11,6 +12,7 @@ from sphinx.application import Sphinx
 
 SENTENCES_OF_NAMES = ("Parameters", "Other Parameters", "Attributes")
 PLAIN_SENTENCES = ("Returns", "Yields")
+STARS = re.compile(r"(?<=[ (])\*(?=\w+[),\]])")
 
 
 def prepare(lines: list[str]) -> list[str]:
@@ -31,7 +33,7 @@ def prepare(lines: list[str]) -> list[str]:
 
 
 def keep_bars(lines: list[str]) -> list[str]:
-    """Return the lines with the bars of absolute values escaped; code, formulas and tables keep theirs."""
+    """Return the lines with bars of absolute values and stars of shapes escaped, but for code, formulas and tables."""
     kept, formula = [], None
     for line in lines:
         indent = len(line) - len(line.lstrip())
@@ -43,7 +45,7 @@ def keep_bars(lines: list[str]) -> list[str]:
             kept.append(line)
         else:
             parts = line.split("``")  # every other one is code
-            kept.append("``".join(p if k % 2 else p.replace("|", r"\|") for k, p in enumerate(parts)))
+            kept.append("``".join(p if k % 2 else STARS.sub(r"\*", p.replace("|", r"\|")) for k, p in enumerate(parts)))
     return kept
 
 

@@ -162,7 +162,9 @@ def pymor_reductor(fom: Any, W: ArrayLike, product: Any = None) -> "StationaryRB
 def petsc_arrays(
     W: ArrayLike,
 ) -> tuple[Int32[np.ndarray, " pointers"], Int32[np.ndarray, " entries"], Float64[np.ndarray, " entries"]]:
-    """Rows of an orthonormal basis as PETSc takes a matrix, for its deflation::
+    """Rows of an orthonormal basis as PETSc takes a matrix.
+
+    For its deflation::
 
         W = PETSc.Mat().createAIJ((n, p), csr=petsc_arrays(W))
         pc.setType("deflation"); pc.setDeflationSpace(W, False)       # in C: PCDeflationSetSpace

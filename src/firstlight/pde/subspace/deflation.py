@@ -41,7 +41,7 @@ class DeflationInfo:
     iterations : products with A in the iteration; its preparation takes p more, once per `CoarseSpace`.
     residual : ``|b - A x| / |b|``, computed anew at the end.
     drift : the largest ``|Qᵀr| / |b|`` that was found and removed.
-    residuals : |r| / |b| by the recursion, before the first iteration and after each.
+    residuals : the same by the recursion, before the first iteration and after each.
     """
 
     converged: bool
