@@ -2,8 +2,8 @@
 
 We write ``name : a sentence about it``, since the type stands in the signature, and a return value as plain sentences.
 numpydoc takes what stands there for a type, which ends with its line; this moves the sentences to where they belong.
-And we write |x| for absolute values, which reStructuredText takes for something to be substituted, and (channels, *grid)
-for shapes, where it sees emphasis begin.
+And we write |x| for absolute values, which reStructuredText takes for something to be substituted, and
+(channels, *grid) for shapes, where it sees emphasis begin.
 """
 
 import re
