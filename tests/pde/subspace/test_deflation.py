@@ -179,3 +179,14 @@ def test_operators_count_one_product_per_iteration():
     calls.clear()
     _, info = deflated_cg(counted, B, space)
     assert info.iterations <= len(calls) <= info.iterations + 4
+
+
+def test_a_coarse_space_of_another_matrix_is_refused():
+    A = sp.diags_array([-1.0, 2.5, -1.0], offsets=[-1, 0, 1], shape=(50, 50)).tocsr()
+    space = CoarseSpace(A, np.eye(50)[:, :3])
+    _, info = deflated_cg(A.copy(), np.ones(50), space)
+    assert info.converged
+    with pytest.raises(InvalidInput, match="another matrix"):
+        deflated_cg(2 * A, np.ones(50), space)
+    with pytest.raises(InvalidInput, match="another matrix"):
+        DeflatedPreconditioner(2 * A, space)

@@ -163,3 +163,12 @@ def test_bad_input_is_refused_in_one_sentence(change, message):
     given = {"A": A, "k": 4, "X": V} | change
     with pytest.raises(InvalidInput, match=message):
         warm_eigsh(given.pop("A"), given.pop("k"), given.pop("X"), **given)
+
+
+def test_an_eigenvalue_close_below_the_last_wanted_one_is_not_certified_away():
+    values = np.concatenate([[1.0, 2.0, 3.0, 4.0, 4.0004], np.linspace(10.0, 400.0, 495)])
+    start = np.eye(500)[:, [0, 1, 2, 4]] + 1e-5 * np.random.default_rng(0).normal(size=(500, 4))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found, _, info = warm_eigsh(sp.diags_array(values).tocsr(), 4, start, certify=True)
+    assert info.lowest != "proved" or abs(found[3] - 4.0) < 1e-6

@@ -58,7 +58,7 @@ def read_labelled(data: Any, *, time: str = "time", sample: str = "sample", samp
     times = _times(dataset, time, reading)
     for b in range(len(u)):
         reading.pairs.append((reading.matched(times[b] if times.ndim == 2 else times, u.shape[1], "a field"), u[b]))
-    labels = dataset[sample].values if sample in dataset.coords else range(len(u))
+    labels = np.atleast_1d(dataset[sample].values) if sample in dataset.coords else range(len(u))
     reading.names = [str(label) if sample in dataset.coords else f"{label:04d}" for label in list(labels)[: len(u)]]
     for dim, length in zip(space, u.shape[3:], strict=True):
         if dim in dataset.coords and dataset[dim].dtype.kind in "fiu":

@@ -81,7 +81,7 @@ def learn(
     shared_times = all(torch.equal(t, data.t[0]) for t in data.t)
     watched = len(data) >= FEWEST_TO_WATCH and shared_times
     train, valid = data.split(0.9, seed=seed) if watched else (data, None)
-    if keep < 1:
+    if keep != 1:
         train = train.subsample(keep, keep_ends=keep_ends, seed=seed)
     torch.manual_seed(seed)
     made = build(data, model, backbone, boundary)

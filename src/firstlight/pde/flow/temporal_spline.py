@@ -251,6 +251,8 @@ def _as_lists(t: object, u: object, mask: Tensor | None) -> tuple[list[Tensor], 
         if mask is not None:
             t = [t_b[mask_b] for t_b, mask_b in zip(t, mask, strict=True)]
             u = [u_b[mask_b] for u_b, mask_b in zip(u, mask, strict=True)]
+    elif mask is not None:
+        raise InvalidInput("a mask goes with arrays (batch, times); from lists leave out the frames that do not exist")
     if not isinstance(t, Sequence) or not isinstance(u, Sequence) or len(t) != len(u) or not t:
         raise InvalidInput("expected times and states of the same trajectories, at least one; lists of equal length")
     times = [torch.as_tensor(t_b).detach().cpu().double() for t_b in t]

@@ -9,7 +9,7 @@ from scipy.linalg import cho_factor, cho_solve, eigh, solve_triangular
 
 from firstlight.errors import InvalidInput
 from firstlight.pde.subspace.columns import checked_basis, orthonormal
-from firstlight.pde.subspace.operators import SymmetricOperator
+from firstlight.pde.subspace.operators import SymmetricOperator, as_operand
 
 SINGULAR = 1e-13  # of the size of A: an eigenvalue of WᵀA W that is nothing but rounding
 
@@ -51,6 +51,27 @@ class CoarseSpace:
         if lowest[0] <= SINGULAR * self.operator.scale:
             raise SingularCoarseMatrix(self._why(float(lowest[0]), directions[:, 0], W))
         self._factor = cho_factor(coarse)
+
+    @classmethod
+    def of(cls, A: Any, W: Any) -> "CoarseSpace":
+        """Return W if it is a coarse space already, and of this A; otherwise the coarse space of A and W.
+
+        Raises
+        ------
+        InvalidInput
+            If W is the coarse space of another matrix, or as `CoarseSpace`.
+        """
+        if not isinstance(W, cls):
+            return cls(A, W)
+        given = A.given if isinstance(A, SymmetricOperator) else A
+        if given is not W.operator.given:
+            operand, n = as_operand(given, "A"), W.operator.n
+            probe = np.random.default_rng(0).normal(size=n)
+            if operand.shape != (n, n) or np.linalg.norm(
+                np.asarray(operand @ probe).ravel() - W.operator.product(probe)
+            ) > 1e-10 * W.operator.scale * np.linalg.norm(probe):
+                raise InvalidInput("this CoarseSpace was made of another matrix; make one of this: CoarseSpace(A, W)")
+        return W
 
     @property
     def size(self) -> int:

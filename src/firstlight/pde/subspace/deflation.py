@@ -102,10 +102,11 @@ def deflated_cg(
     >>> info.converged, info.residual < 1e-8
     (True, True)
     """
-    operator = W.operator if isinstance(W, CoarseSpace) else SymmetricOperator(A)
+    space = CoarseSpace.of(A, W) if isinstance(W, CoarseSpace) else None
+    operator = SymmetricOperator(A) if space is None else space.operator
     b, x = _vector(b, operator.n, "b"), _vector(np.zeros(operator.n) if x0 is None else x0, operator.n, "x0")
     kernel = _null_space(operator, nullspace)
-    space = W if isinstance(W, CoarseSpace) else CoarseSpace(operator, W)
+    space = CoarseSpace(operator, W) if space is None else space
     b = _compatible(b, kernel, rtol)
     bound = max(rtol * _norm(b), atol)
     run = _Iteration(operator, space, kernel, b, x, _preconditioner(M, operator.n))
@@ -142,7 +143,7 @@ class DeflatedPreconditioner(LinearOperator):
     """
 
     def __init__(self, A: Any, W: ArrayLike | CoarseSpace, M: Any = None) -> None:
-        self.space = W if isinstance(W, CoarseSpace) else CoarseSpace(A, W)
+        self.space = CoarseSpace.of(A, W)
         n = self.space.operator.n
         super().__init__(np.float64, (n, n))
         self._smooth = _preconditioner(M, n)

@@ -216,7 +216,8 @@ class _Search:
     def _missed(self) -> int:
         """Count by inertia the eigenvalues below the last wanted one that were not found; -1 if it cannot be told."""
         values = self.block.values[: self.k]
-        margin = max(2 * float(np.linalg.norm(self.block.residuals[: self.k])), 1e-9 * abs(values[-1]))
+        # Ritz values are never below the eigenvalues they stand for, so only their own accuracy is to be allowed for.
+        margin = max(4 * self.tol * abs(values[-1]), self.floor)
         shift = float(values[-1] - margin)
         count = eigenvalues_below(self.sign * self.operator.given, shift, self.mass.given if self.mass else None)
         return -1 if count is None else count - int(np.count_nonzero(values < shift))

@@ -127,7 +127,7 @@ def jacobi_radius(A: Any, *, omega: float | int = OMEGA, steps: int = 200, seed:
 
 class _Cycle:
     def __init__(self, A: Any, W: Any, omega: float | int) -> None:
-        given = W.operator.given if isinstance(W, CoarseSpace) else A
+        given = CoarseSpace.of(A, W).operator.given if isinstance(W, CoarseSpace) else A
         self.matrix, inverse_diagonal = _matrix(given)
         self.space = W if isinstance(W, CoarseSpace) else CoarseSpace(self.matrix, W)
         self.weights = omega * inverse_diagonal
