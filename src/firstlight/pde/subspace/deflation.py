@@ -106,7 +106,7 @@ def deflated_cg(
     operator = SymmetricOperator(A) if space is None else space.operator
     b, x = _vector(b, operator.n, "b"), _vector(np.zeros(operator.n) if x0 is None else x0, operator.n, "x0")
     kernel = _null_space(operator, nullspace)
-    space = CoarseSpace(operator, W) if space is None else space
+    space = CoarseSpace.of(operator, W) if space is None else space
     b = _compatible(b, kernel, rtol)
     bound = max(rtol * _norm(b), atol)
     run = _Iteration(operator, space, kernel, b, x, _preconditioner(M, operator.n))
