@@ -11,7 +11,7 @@ The Well                     ``t0_fields/name`` (sample, time, x, …), ``t1_fie
 ============================ ========================================================================
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ def read_hdf5(path: str | Path, samples: int | None = None) -> Reading:
     MissingExtra
         If h5py is not installed.
     """
-    h5py = _h5py()
+    h5py = import_h5py()
     try:
         file = h5py.File(path, "r")
     except OSError as error:
@@ -184,16 +184,26 @@ def write_hdf5(
     MissingExtra
         If h5py is not installed.
     """
-    h5py = _h5py()
-    with written_whole(writable(path, ".h5", ".hdf5")) as partial, h5py.File(partial, "w") as file:
+    with written_whole(writable(path, ".h5", ".hdf5")) as partial, import_h5py().File(partial, "w") as file:
         file.attrs["channels"] = list(channels)
-        for name, (t, u) in zip(names, pairs, strict=True):
-            file[f"{name}/data"] = np.moveaxis(u, 1, -1)
-            for axis, points in {"t": t, **coordinates}.items():
-                file[f"{name}/grid/{axis}"] = points
+        write_groups(file, pairs, names, coordinates)
 
 
-def _h5py() -> Any:
+def write_groups(
+    file: Any,
+    pairs: Iterable[tuple[Float64[np.ndarray, " _times"], np.ndarray]],
+    names: Iterable[str],
+    coordinates: Mapping[str, Float64[np.ndarray, " _points"]],
+) -> None:
+    """Write trajectories as groups of an open file: ``data``, channels last, and ``grid/t``, ``grid/x``, …."""
+    for name, (t, u) in zip(names, pairs, strict=True):
+        file[f"{name}/data"] = np.moveaxis(u, 1, -1)
+        for axis, points in {"t": t, **coordinates}.items():
+            file[f"{name}/grid/{axis}"] = points
+
+
+def import_h5py() -> Any:
+    """Return the module h5py, or say how to install it."""
     try:
         import h5py
     except ModuleNotFoundError as error:

@@ -7,13 +7,13 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Complex128, Float64
 
-from firstlight.pde.flow.problems.exponential_integrator import exponential_solution
 from firstlight.pde.flow.problems.gaussian_fields import gaussian_line
-from firstlight.pde.flow.problems.problem import Histories, Problem, States
+from firstlight.pde.flow.problems.problem import States
+from firstlight.pde.flow.problems.spectral_problem import SpectralProblem
 
 
 @dataclass(frozen=True)
-class Burgers(Problem):
+class Burgers(SpectralProblem):
     """u_t + u u_x = ν u_xx on [0, 1), from smooth Gaussian random fields.
 
     Initial states follow the data of physics-informed DeepONets (Wang, Wang and Perdikaris, Sci. Adv. 7, 2021), which
@@ -34,7 +34,6 @@ class Burgers(Problem):
 
     name: ClassVar = "burgers"
     channels: ClassVar = ("u",)
-    boundary: ClassVar = "periodic"
 
     @property
     def times(self) -> Float64[np.ndarray, " frames"]:
@@ -49,15 +48,6 @@ class Burgers(Problem):
     def initial_states(self, n: int, rng: np.random.Generator) -> States:
         """Draw Gaussian random fields of mean zero."""
         return gaussian_line(n, self.points, scale=25.0**2, tau=5.0, power=4.0, rng=rng)[:, None]
-
-    def right_hand_side(self, u: States) -> States:
-        """Differentiate by Fourier transform, with the solver's cut-off of the quadratic term."""
-        v = np.fft.rfft(u)
-        return np.fft.irfft(self._linear * v + self._advection(v), self.points)
-
-    def _solve(self, u: States, times: Float64[np.ndarray, " frames"]) -> Histories:
-        frames = exponential_solution(self._linear, self._advection, np.fft.rfft(u), times, self.dt)
-        return np.stack([np.fft.irfft(v, self.points) for v in frames], axis=1)
 
     @property
     def _waves(self) -> Float64[np.ndarray, " modes"]:

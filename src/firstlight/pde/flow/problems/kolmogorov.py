@@ -5,17 +5,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Complex128, Float64
+from jaxtyping import Float64
 
-from firstlight.pde.flow.problems.exponential_integrator import exponential_solution
 from firstlight.pde.flow.problems.gaussian_fields import gaussian_square
-from firstlight.pde.flow.problems.problem import Histories, Problem, States
-
-Modes = Complex128[np.ndarray, "n 1 modes_x modes_y"]
+from firstlight.pde.flow.problems.problem import States
+from firstlight.pde.flow.problems.spectral_problem import Modes, SpectralProblem
 
 
 @dataclass(frozen=True)
-class Kolmogorov(Problem):
+class Kolmogorov(SpectralProblem):
     """ω_t + u · ∇ω = Δω / Re - k cos(k y) on the periodic square [0, 2π)².
 
     The forcing of velocity is sin(k y) in the direction of x, as by Chandler and Kerswell (J. Fluid Mech. 722, 2013),
@@ -41,7 +39,6 @@ class Kolmogorov(Problem):
 
     name: ClassVar = "kolmogorov"
     channels: ClassVar = ("vorticity",)
-    boundary: ClassVar = "periodic"
 
     @property
     def times(self) -> Float64[np.ndarray, " frames"]:
@@ -59,20 +56,11 @@ class Kolmogorov(Problem):
         drawn = gaussian_square(n, self.points, scale=7.0**1.5, tau=7.0, power=2.5, rng=rng)[:, None]
         return self._solve(drawn, np.array([self.spin_up]))[:, 0]
 
-    def right_hand_side(self, u: States) -> States:
-        """Differentiate by Fourier transform, with the solver's cut-off of the quadratic term."""
-        v = np.fft.rfft2(u)
-        return np.fft.irfft2(self._linear * v + self._advection(v), s=u.shape[-2:])
-
     def velocity(self, u: States) -> Float64[np.ndarray, "n 2 x y"]:
         """Velocity of a vorticity, of mean zero."""
         kx, ky = self._waves
         stream = np.fft.rfft2(u) * self._inverse_laplacian
         return np.fft.irfft2(np.concatenate([1j * ky * stream, -1j * kx * stream], axis=1), s=u.shape[-2:])
-
-    def _solve(self, u: States, times: Float64[np.ndarray, " frames"]) -> Histories:
-        frames = exponential_solution(self._linear, self._advection, np.fft.rfft2(u), times, self.dt)
-        return np.stack([np.fft.irfft2(v, s=u.shape[-2:]) for v in frames], axis=1)
 
     @property
     def _waves(self) -> tuple[Float64[np.ndarray, "modes_x 1"], Float64[np.ndarray, "1 modes_y"]]:

@@ -8,13 +8,13 @@ import numpy as np
 from jaxtyping import Complex128, Float64
 
 from firstlight.pde.flow.problems.burgers import square_advection
-from firstlight.pde.flow.problems.exponential_integrator import exponential_solution
 from firstlight.pde.flow.problems.gaussian_fields import gaussian_line
-from firstlight.pde.flow.problems.problem import Histories, Problem, States
+from firstlight.pde.flow.problems.problem import States
+from firstlight.pde.flow.problems.spectral_problem import SpectralProblem
 
 
 @dataclass(frozen=True)
-class KuramotoSivashinsky(Problem):
+class KuramotoSivashinsky(SpectralProblem):
     """u_t + u u_x + u_xx + u_xxxx = 0 on a periodic interval, from states on the attractor.
 
     At a length of 22 the largest Lyapunov exponent is 0.043 to 0.048 (Cvitanović, Davidchack and Siminos, SIAM J. Appl.
@@ -36,7 +36,6 @@ class KuramotoSivashinsky(Problem):
 
     name: ClassVar = "kuramoto-sivashinsky"
     channels: ClassVar = ("u",)
-    boundary: ClassVar = "periodic"
 
     @property
     def times(self) -> Float64[np.ndarray, " frames"]:
@@ -52,15 +51,6 @@ class KuramotoSivashinsky(Problem):
         """Draw smooth random fields of mean zero and let 150 units of time carry them to the attractor."""
         drawn = gaussian_line(n, self.points, scale=25.0**2, tau=5.0, power=4.0, rng=rng)[:, None]
         return self._solve(drawn, np.array([150.0]))[:, 0]
-
-    def right_hand_side(self, u: States) -> States:
-        """Differentiate by Fourier transform, with the solver's cut-off of the quadratic term."""
-        v = np.fft.rfft(u)
-        return np.fft.irfft(self._linear * v + self._advection(v), self.points)
-
-    def _solve(self, u: States, times: Float64[np.ndarray, " frames"]) -> Histories:
-        frames = exponential_solution(self._linear, self._advection, np.fft.rfft(u), times, self.dt)
-        return np.stack([np.fft.irfft(v, self.points) for v in frames], axis=1)
 
     @property
     def _waves(self) -> Float64[np.ndarray, " modes"]:

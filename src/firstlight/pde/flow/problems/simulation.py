@@ -10,8 +10,9 @@ import numpy as np
 from jaxtyping import Float64
 
 from firstlight import parallel
-from firstlight.errors import FirstlightError, InvalidInput, MissingExtra
+from firstlight.errors import FirstlightError, InvalidInput
 from firstlight.files import load_arrays, writable, written_whole
+from firstlight.pde.flow.hdf5_files import import_h5py, write_groups
 from firstlight.pde.flow.problems.problem import Histories, Problem
 
 if TYPE_CHECKING:
@@ -58,10 +59,7 @@ class Simulation:
         MissingExtra
             If h5py is not installed.
         """
-        try:
-            import h5py
-        except ModuleNotFoundError as error:
-            raise MissingExtra("h5py", "pde") from error
+        h5py = import_h5py()
         path = writable(path, ".hdf5", ".h5")
         with written_whole(path) as partial_file, h5py.File(partial_file, "w") as file:
             file.attrs["problem"] = self.problem.name
@@ -74,11 +72,8 @@ class Simulation:
                 file["t-coordinate"] = self.times
                 file["x-coordinate"] = axes["x"]
                 return
-            for number, history in enumerate(self.states):
-                group = file.create_group(f"{number:04d}")
-                group["data"] = np.moveaxis(history, 1, -1).astype(np.float32)
-                for name, points in {"t": self.times, **axes}.items():
-                    group[f"grid/{name}"] = points
+            pairs = ((self.times, history.astype(np.float32)) for history in self.states)
+            write_groups(file, pairs, (f"{number:04d}" for number in range(len(self.states))), axes)
 
 
 def simulate(
