@@ -127,7 +127,18 @@ class _Block(nn.Module):
         return nn.functional.silu(self.second(activated) + self.straight(u))
 
 
-class FNO(nn.Module):
+class _BoundedOperator(nn.Module):
+    """An operator that is periodic by nature, made aware of the boundary."""
+
+    boundary: Boundary
+    operator: nn.Module
+
+    def forward(self, u: Float[Tensor, "batch channels *grid"]) -> Float[Tensor, "batch out *grid"]:
+        """Rate of change of each field."""
+        return self.operator(u) if self.boundary == "periodic" else _mirrored(self.operator, u)
+
+
+class FNO(_BoundedOperator):
     """Fourier neural operator of ``neuralop``, without positions, aware of the boundary.
 
     Parameters
@@ -168,12 +179,8 @@ class FNO(nn.Module):
         )
         self.register_state_dict_post_hook(without_metadata)
 
-    def forward(self, u: Float[Tensor, "batch channels *grid"]) -> Float[Tensor, "batch out *grid"]:
-        """Rate of change of each field."""
-        return self.operator(u) if self.boundary == "periodic" else _mirrored(self.operator, u)
 
-
-class UNO(nn.Module):
+class UNO(_BoundedOperator):
     """U-shaped neural operator of ``neuralop``: five Fourier layers, the middle three on half the grid.
 
     Parameters
@@ -219,10 +226,6 @@ class UNO(nn.Module):
             positional_embedding=None,
         )
         self.register_state_dict_post_hook(without_metadata)
-
-    def forward(self, u: Float[Tensor, "batch channels *grid"]) -> Float[Tensor, "batch out *grid"]:
-        """Rate of change of each field."""
-        return self.operator(u) if self.boundary == "periodic" else _mirrored(self.operator, u)
 
 
 KINDS: dict[str, type[nn.Module]] = {"MLP": MLP, "UNet": UNet, "FNO": FNO, "UNO": UNO}

@@ -18,7 +18,7 @@ from scipy.sparse.csgraph import connected_components
 from skfem import MeshTri
 
 from firstlight.errors import InvalidInput
-from firstlight.pde.schwarz.meshes import check_mesh, facets
+from firstlight.pde.schwarz.meshes import check_mesh, node_graph, signed_areas
 from firstlight.pictures import axes_or_new
 
 
@@ -91,7 +91,7 @@ class Decomposition:
             raise InvalidInput(
                 f"patches of {target_nodes} nodes are all overlap with {overlap} layers; give more nodes"
             )
-        graph = _graph(mesh)
+        graph = node_graph(mesh)
         parts = _parts_for(int(mesh.nvertices), target_nodes, overlap)
         owner = _connected(graph, _metis(graph, parts))
         # Column k of the incidence is part k; a product with the graph grows all parts by one layer.
@@ -138,12 +138,6 @@ class Decomposition:
         return Patch(nodes, points, _left_turning(points, local.T), np.flatnonzero(given), np.flatnonzero(~given))
 
 
-def _graph(mesh: MeshTri) -> sp.csr_array:
-    a, b = facets(mesh)
-    half = sp.coo_array((np.ones(len(a)), (a, b)), shape=(mesh.nvertices, mesh.nvertices))
-    return sp.csr_array(half + half.T)
-
-
 def _parts_for(nodes: int, target: int, overlap: int) -> int:
     """Return the number of parts whose grown patches have `target` nodes: a disk of m nodes has radius √(m/π)."""
     inner = np.pi * (np.sqrt(target / np.pi) - overlap) ** 2
@@ -166,8 +160,7 @@ def _connected(graph: sp.csr_array, owner: np.ndarray) -> np.ndarray:
 
 
 def _left_turning(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    a, b, c = (points[triangles[:, corner]] for corner in range(3))
-    clockwise = (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) < (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0])
+    clockwise = signed_areas(points, triangles) < 0
     turned = triangles.copy()
     turned[clockwise] = turned[clockwise][:, [0, 2, 1]]
     return turned

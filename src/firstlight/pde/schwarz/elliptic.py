@@ -18,7 +18,7 @@ from skfem import Basis, BilinearForm, ElementTriP1, FacetBasis, LinearForm, Mes
 from skfem.models.poisson import laplace, mass
 
 from firstlight.errors import InvalidInput
-from firstlight.pde.schwarz.meshes import WHOLE, check_mesh, facets, tags
+from firstlight.pde.schwarz.meshes import WHOLE, check_mesh, facets, node_graph, tags
 
 Field = float | Callable[..., Any] | np.ndarray
 """A number, a function of x and y (arrays), or one value per node."""
@@ -185,9 +185,7 @@ def _flux_load(mesh: MeshTri, tag: str, where: np.ndarray, field: Field) -> np.n
 
 def _refuse_floating(mesh: MeshTri, fixed: np.ndarray, load: np.ndarray) -> None:
     """Every connected piece needs a value somewhere, or its solution is only known up to a constant."""
-    a, b = facets(mesh)
-    graph = sp.coo_array((np.ones(len(a)), (a, b)), shape=(mesh.nvertices, mesh.nvertices))
-    count, piece = connected_components(graph, directed=False)
+    count, piece = connected_components(node_graph(mesh), directed=False)
     for one in range(count):
         nodes = np.flatnonzero(piece == one)
         if not fixed[nodes].any():

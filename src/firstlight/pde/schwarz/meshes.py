@@ -14,6 +14,7 @@ from typing import Any
 
 import meshio
 import numpy as np
+import scipy.sparse as sp
 from jaxtyping import Float64, Int
 from scipy.spatial import KDTree
 from skfem import MeshTri
@@ -137,6 +138,26 @@ def facets(mesh: MeshTri) -> Int[np.ndarray, "2 facets"]:
     return np.asarray(mesh.facets)
 
 
+def node_graph(mesh: MeshTri) -> sp.csr_array:
+    """Return which nodes are neighbours, symmetric."""
+    a, b = facets(mesh)
+    half = sp.coo_array((np.ones(len(a)), (a, b)), shape=(mesh.nvertices, mesh.nvertices))
+    return sp.csr_array(half + half.T)
+
+
+def facet_by_nodes(mesh: MeshTri) -> dict[tuple[int, int], int]:
+    """Return the number of each facet by its two nodes, the smaller first."""
+    return {(int(a), int(b)): number for number, (a, b) in enumerate(np.sort(facets(mesh), axis=0).T)}
+
+
+def signed_areas(
+    points: Float64[np.ndarray, "nodes 2"], triangles: Int[np.ndarray, "triangles 3"]
+) -> Float64[np.ndarray, " triangles"]:
+    """Return areas of triangles, negative for those that run clockwise."""
+    a, b, c = (points[triangles[:, corner]] for corner in range(3))
+    return ((b - a)[:, 0] * (c - a)[:, 1] - (b - a)[:, 1] * (c - a)[:, 0]) / 2
+
+
 def tags(mesh: MeshTri) -> dict[str, Int[np.ndarray, " facets"]]:
     """Return the facets of every named part of the boundary, the whole of it as ``"boundary"``."""
     named = {name: np.asarray(some, dtype=int) for name, some in (mesh.boundaries or {}).items()}
@@ -227,9 +248,7 @@ def _note_coincident(points: np.ndarray, triangles: np.ndarray, notes: list[str]
 
 
 def _flat(p: np.ndarray, t: np.ndarray) -> list[int]:
-    a, b, c = (p[:, corner] for corner in t)
-    areas = ((b - a)[0] * (c - a)[1] - (b - a)[1] * (c - a)[0]) / 2
-    return np.flatnonzero(np.abs(areas) <= 1e-14 * np.ptp(p, axis=1).max() ** 2).tolist()
+    return np.flatnonzero(np.abs(signed_areas(p.T, t.T)) <= 1e-14 * np.ptp(p, axis=1).max() ** 2).tolist()
 
 
 def _curves(raw: meshio.Mesh, notes: list[str]) -> dict[str, np.ndarray]:
@@ -263,7 +282,7 @@ def _numbers(raw: meshio.Mesh, block: int, count: int) -> np.ndarray:
 
 def _facets(mesh: MeshTri, curves: Mapping[str, np.ndarray], notes: list[str]) -> dict[str, np.ndarray]:
     """Find the facets of the mesh between the end points of edges."""
-    known = {(int(a), int(b)): number for number, (a, b) in enumerate(np.sort(facets(mesh), axis=0).T)}
+    known = facet_by_nodes(mesh)
     boundaries = {}
     for name, edges in curves.items():
         found = [known.get((int(a), int(b))) for a, b in np.sort(edges, axis=1)]

@@ -15,6 +15,7 @@ from torch import Tensor
 from firstlight.errors import InvalidInput
 from firstlight.pde.schwarz.decomposition import Patch
 from firstlight.pde.schwarz.elliptic import EllipticProblem
+from firstlight.pde.schwarz.meshes import signed_areas
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def view(patch: Patch, problem: EllipticProblem) -> dict[str, np.ndarray]:
     normal = np.where(
         length[:, None] > 1e-9 * weight[:, None], normal / np.maximum(length, 1e-300)[:, None], [1.0, 0.0]
     )
-    side = np.sqrt(_area(patch))
+    side = np.sqrt(signed_areas(patch.points, patch.triangles).sum())
     rows = problem.matrix[patch.nodes[patch.free]][:, patch.nodes].toarray()
     diagonal = rows[np.arange(len(patch.free)), patch.free]
     a = np.ones(len(points)) if problem.diffusion is None else problem.diffusion[patch.nodes]
@@ -133,10 +134,3 @@ def padded(views: Sequence[dict[str, np.ndarray]]) -> PatchViews:
             row[tuple(slice(0, extent) for extent in part.shape)] = part
         arrays[field.name] = torch.from_numpy(whole)
     return PatchViews(**arrays)
-
-
-def _area(patch: Patch) -> float:
-    a, b, c = (patch.points[patch.triangles[:, corner]] for corner in range(3))
-    return float(
-        np.abs((b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0])).sum() / 2
-    )

@@ -15,7 +15,7 @@ from scipy.spatial import Delaunay, KDTree
 from skfem import MeshTri
 
 from firstlight.errors import InvalidInput
-from firstlight.pde.schwarz.meshes import facets
+from firstlight.pde.schwarz.meshes import facet_by_nodes, facets, signed_areas
 
 Loop = Float64[np.ndarray, "_ 2"]
 SMOOTHING = 8  # rounds of moving points to the mean of their neighbours
@@ -161,14 +161,14 @@ def _joined(points: np.ndarray, contains: Callable[[np.ndarray], np.ndarray]) ->
     """Join points to triangles and keep those inside."""
     triangles = Delaunay(points).simplices
     a, b, c = (points[triangles[:, corner]] for corner in range(3))
-    area = (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0])
+    area = 2 * signed_areas(points, triangles)
     longest = np.max([((p - q) ** 2).sum(axis=1) for p, q in ((a, b), (b, c), (c, a))], axis=0)
     kept = contains((a + b + c) / 3) & (area > 1e-3 * longest)  # what is thinner lies along the boundary
     return MeshTri(points.T.copy(), triangles[kept].T.astype(np.int64).copy())
 
 
 def _with_loops(mesh: MeshTri, rims: dict[str, Loop], size: float) -> MeshTri:
-    known = {(int(a), int(b)): number for number, (a, b) in enumerate(np.sort(facets(mesh), axis=0).T)}
+    known = facet_by_nodes(mesh)
     outer, first, boundaries = set(mesh.boundary_facets().tolist()), 0, {}
     for name, rim in rims.items():
         ring = first + np.arange(len(rim))

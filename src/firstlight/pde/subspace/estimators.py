@@ -1,6 +1,7 @@
 """What all estimators of subspaces have in common: how samples are checked, one prediction or many, and the score."""
 
 import warnings
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ class SubspaceWarning(UserWarning):
     """What was given can be used, but may not be what was meant; the text says why."""
 
 
-class SubspaceEstimator(BaseEstimator):
+class SubspaceEstimator(BaseEstimator, ABC):
     """An estimator in the manner of scikit-learn whose target is a subspace: a basis of n rows for every sample."""
 
     mass: Mass
@@ -54,9 +55,9 @@ class SubspaceEstimator(BaseEstimator):
         predicted = self.predict(fields)
         return -float(np.mean([projection_error(W, V, self.mass) for W, V in zip(predicted, wanted, strict=True)]))
 
+    @abstractmethod
     def _bases(self, fields: np.ndarray) -> np.ndarray:
         """Predict for a stack of fields that have been checked."""
-        raise NotImplementedError
 
     def _check_training(self, fields: Any, bases: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return fields and bases checked, and remember the shape of a field."""
