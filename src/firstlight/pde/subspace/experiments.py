@@ -10,8 +10,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import torch
 from scipy import sparse
 from scipy.sparse.linalg import cg
+from threadpoolctl import threadpool_limits
 
 from firstlight.errors import MissingExtra
 from firstlight.pde.subspace.adapters import BlockMultigrid
@@ -151,8 +153,8 @@ def _eigensolver_runs(
     """Iterations, seconds and largest relative error of the eigenvalues for one problem, by start."""
     seed, coarse, fine = sample_seed(0, JUDGED + number), (CELLS[dim],) * dim, (cells,) * dim
     A = FlattopProblem(cells, dim, 10).sample(seed).matrix
-    (exact, _), direct = _timed(lambda: shift_invert_eigsh(A, 10))
-    M, setup = _timed(lambda: BlockMultigrid(multigrid(A)))
+    (exact, _), direct = timed(lambda: shift_invert_eigsh(A, 10))
+    M, setup = timed(lambda: BlockMultigrid(multigrid(A)))
     found = {"(shift-invert Lanczos)": (np.nan, direct, 0.0), "(multigrid, set up)": (np.nan, setup, 0.0)}
     rng = np.random.default_rng(number)
     starts: dict[str, Callable[[], np.ndarray]] = {
@@ -163,7 +165,7 @@ def _eigensolver_runs(
         seen = FlattopProblem(CELLS[dim], dim, 10).sample(seed)  # afresh, since it keeps what it has solved
         starts[name] = lambda predictor=predictor, seen=seen: on_grid(predictor(seen), coarse, fine)
     for name, start in starts.items():
-        (values, _, info), seconds = _timed(lambda start=start: warm_eigsh(A, 10, start(), M=M))
+        (values, _, info), seconds = timed(lambda start=start: warm_eigsh(A, 10, start(), M=M))
         found[name] = (info.iterations, seconds, float(np.abs(values / exact - 1).max()))
     return found
 
@@ -206,7 +208,7 @@ def deflation_overhead(cells: int, p: int = 10, steps: int = 64, repeats: int = 
     space = CoarseSpace(A, W)
 
     def per_step(solve: Callable[[int], Any]) -> float:
-        long, short = (min(_timed(lambda m=m: solve(m))[1] for _ in range(repeats)) for m in (2 * steps, steps))
+        long, short = (min(timed(lambda m=m: solve(m))[1] for _ in range(repeats)) for m in (2 * steps, steps))
         return 1e3 * (long - short) / steps
 
     ours = per_step(lambda steps: deflated_cg(A, b, space, rtol=1e-30, maxiter=steps))
@@ -239,8 +241,17 @@ def _both(data: SubspaceData) -> tuple[np.ndarray, np.ndarray]:
     return data.fields, data.bases
 
 
-def _timed(call: Callable[[], Any]) -> tuple[Any, float]:
-    """Return what a call returns, and its processor time in seconds."""
-    began = time.process_time()
-    result = call()
-    return result, time.process_time() - began
+def timed(call: Callable[[], Any]) -> tuple[Any, float]:
+    """Return what a call returns, and its processor time in seconds on one thread.
+
+    With more, threads of BLAS that wait for small blocks of vectors would be charged as work.
+    """
+    threads = torch.get_num_threads()
+    with threadpool_limits(1):
+        torch.set_num_threads(1)
+        try:
+            began = time.process_time()
+            result = call()
+            return result, time.process_time() - began
+        finally:
+            torch.set_num_threads(threads)

@@ -3,7 +3,6 @@
 A prediction is worth what `firstlight.pde.subspace.experiments` finds; these tables tell what is owed to the solver.
 """
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,7 @@ from scipy.sparse.linalg import cg, eigsh, lobpcg
 
 from firstlight.pde.subspace.adapters import BlockMultigrid, amg_candidates
 from firstlight.pde.subspace.eigensolvers import warm_eigsh
-from firstlight.pde.subspace.experiments import Row, multigrid
+from firstlight.pde.subspace.experiments import Row, multigrid, timed
 from firstlight.pde.subspace.factorisations import shift_invert_eigsh
 from firstlight.pde.subspace.grids import on_grid
 from firstlight.pde.subspace.problems import CompositeProblem, EllipticSample, FlattopProblem, sample_seed
@@ -72,9 +71,7 @@ def _runs_in_space(cells: int, coarse: int, number: int) -> dict[str, tuple[floa
     }
     found = {}
     for name, solve in solvers.items():
-        began = time.process_time()
-        steps, values = solve()
-        seconds = time.process_time() - began
+        (steps, values), seconds = timed(solve)
         found[name] = (steps, seconds, float(np.abs(np.sort(values) / exact - 1).max()))
     return found
 
